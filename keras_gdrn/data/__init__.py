@@ -1,0 +1,19 @@
+"""Rescaled image data sets: MATLAB's resizing, canvases, splits and pipelines."""
+
+from ._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
+from ._imresize import imresize
+from ._read_h5 import H5Images, read_h5
+from ._rescale import rescale
+from ._rescaled import rescaled, rescaled_arrays
+
+__all__ = [
+    "DATASETS",
+    "SIZE_FACTORS",
+    "DatasetInfo",
+    "H5Images",
+    "imresize",
+    "read_h5",
+    "rescale",
+    "rescaled",
+    "rescaled_arrays",
+]

@@ -1,0 +1,269 @@
+import math
+
+import keras
+from keras import ops
+
+from keras_gdrn import kernels
+from keras_gdrn.layers import _jets
+from keras_gdrn.layers._arguments import (
+    check_data_format,
+    check_positive_integer,
+    check_rank,
+)
+from keras_gdrn.layers._scale_scope import current_scales
+
+
+@keras.saving.register_keras_serializable(package="keras_gdrn")
+class GaussDerConv(keras.layers.Layer):
+    """Convolution with learned combinations of Gaussian derivatives at one scale.
+
+    `y = activation(Σ_α m(α) C_α σ^|α| (δ^α T(·; σ)) * x + b)`, with learned `C_α`
+    (channels × filters for each multi-index `1 <= |α| <= order`) and bias `b`. The
+    output has the size of the input. Inside `ScaleChannels` the scale is `σ_0 sigma`.
+
+    With `separable=True`, one learned jet filter per input channel with its bias, then
+    a 1×…×1 convolution (Sec. Depthwise-separable).
+
+    Source: Perzanowski & Lindeberg, Eqs. gauss-der-layer and disc-gauss+central-diff;
+    `C_α` counted as in Eq. gauss-der-layer. Departure: the kernels are not truncated;
+    instead each axis's operators are taken in low-rank form with a relative error of
+    at most `2 epsilon` in the spectral norm (see `kernels.axis_factors`).
+
+    Args:
+        filters: Number of output channels.
+        sigma: Scale σ, the standard deviation in pixels of the layer's input.
+        order: Highest total order of differentiation `N`, at least 1.
+        zero_order: Whether the smoothed input itself, α = 0, is part of the jet.
+        separable: Whether to learn one filter per channel and mix channels after it.
+        trainable_sigma: Whether σ is learned, from the initial value `sigma`.
+        boundary: `"zero"` outside the image, or `"symmetric"` (half-sample mirror).
+        epsilon: Relative tolerance of the low-rank form, in (0, 1).
+        activation: Activation function, its name, or `None`.
+        use_bias: Whether a bias is added.
+        data_format: `"channels_last"`, `"channels_first"`, or `None` for Keras' own
+            setting.
+        kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint: As in Keras'
+            convolutions; of a separable layer, for both of its stages.
+
+    Input shape:
+        `(batch, *spatial, channels)` with one, two or three spatial dimensions of any
+        size, also unknown; `(batch, channels, *spatial)` for `"channels_first"`.
+
+    Output shape:
+        The input's, with `filters` channels.
+
+    Raises:
+        ValueError: If an argument is out of its range, the dtype is not a floating
+            point type, the input has another rank, an unknown number of channels, or
+            is smaller than `sigma` along every axis.
+
+    Example:
+
+    >>> image = keras.Input((64, 64, 3))
+    >>> GaussDerConv(48, sigma=1.2, activation="relu")(image).shape
+    (None, 64, 64, 48)
+    """
+
+    def __init__(
+        self,
+        filters,
+        sigma,
+        order=2,
+        zero_order=False,
+        separable=False,
+        trainable_sigma=False,
+        boundary="zero",
+        epsilon=1e-3,
+        activation=None,
+        use_bias=True,
+        data_format=None,
+        kernel_initializer="he_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        kernels.check_boundary(boundary)
+        self.filters = check_positive_integer("filters", filters)
+        self.sigma = kernels.check_sigma(sigma)
+        self.order = check_positive_integer("order", order)
+        self.zero_order = zero_order
+        self.separable = separable
+        self.trainable_sigma = trainable_sigma
+        self.boundary = boundary
+        self.epsilon = kernels.check_epsilon(epsilon)
+        self.activation = keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.data_format = check_data_format(data_format)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        if not keras.backend.is_float_dtype(self.compute_dtype):
+            raise ValueError(
+                "`GaussDerConv` computes in a floating point dtype. "
+                f"Received: dtype={self.compute_dtype!r}"
+            )
+
+    def build(self, input_shape):
+        check_rank(type(self).__name__, input_shape)
+        channel_axis = -1 if self.data_format == "channels_last" else 1
+        channels = input_shape[channel_axis]
+        if channels is None:
+            raise ValueError(
+                "The number of channels must be known when the layer is built. "
+                f"Received: input_shape={tuple(input_shape)}"
+            )
+        spatial = self._spatial(tuple(input_shape))
+        kernels.check_reach(self.sigma, spatial)
+        self.indices = kernels.multi_indices(len(spatial), self.order, self.zero_order)
+        self.multinomials = [kernels.multinomial(alpha) for alpha in self.indices]
+        self.input_spec = keras.InputSpec(
+            ndim=len(input_shape), axes={channel_axis: channels}
+        )
+        jet = len(self.indices)
+        if self.separable:
+            self.depthwise_kernel = self._add_kernel("depthwise_kernel", jet, channels)
+            self.kernel = self._add_kernel("pointwise_kernel", channels, self.filters)
+            self.depthwise_bias = self._add_bias("depthwise_bias", channels)
+        else:
+            self.kernel = self._add_kernel("kernel", jet, channels, self.filters)
+        self.bias = self._add_bias("bias", self.filters)
+        if self.trainable_sigma:
+            self.log_sigma = self.add_weight(
+                name="log_sigma",
+                shape=(),
+                initializer=keras.initializers.Constant(math.log(self.sigma)),
+                autocast=False,
+            )
+
+    def call(self, inputs):
+        x = ops.cast(inputs, self.compute_dtype)
+        if self.data_format == "channels_first":
+            x = ops.moveaxis(x, 1, -1)
+        scales = current_scales()
+        # The kernels are scaled once, not at every scale.
+        weights = self._mixing_weights()
+        parts = ops.split(x, len(scales), axis=0) if len(scales) > 1 else [x]
+        parts = [
+            self._convolve(part, scale, *weights)
+            for part, scale in zip(parts, scales, strict=True)
+        ]
+        y = ops.concatenate(parts, axis=0) if len(scales) > 1 else parts[0]
+        if self.use_bias:
+            y = y + self._total_bias()
+        y = self.activation(y)
+        return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
+
+    def compute_output_shape(self, input_shape):
+        if self.data_format == "channels_last":
+            return (*input_shape[:-1], self.filters)
+        return (input_shape[0], self.filters, *input_shape[2:])
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            filters=self.filters,
+            sigma=self.sigma,
+            order=self.order,
+            zero_order=self.zero_order,
+            separable=self.separable,
+            trainable_sigma=self.trainable_sigma,
+            boundary=self.boundary,
+            epsilon=self.epsilon,
+            activation=keras.activations.serialize(self.activation),
+            use_bias=self.use_bias,
+            data_format=self.data_format,
+        )
+        for role in ("kernel", "bias"):
+            for kind in ("initializer", "regularizer", "constraint"):
+                serialize = getattr(keras, f"{kind}s").serialize
+                config[f"{role}_{kind}"] = serialize(getattr(self, f"{role}_{kind}"))
+        config["activity_regularizer"] = keras.regularizers.serialize(
+            self.activity_regularizer
+        )
+        return config
+
+    def _spatial(self, shape: tuple) -> tuple:
+        return shape[1:-1] if self.data_format == "channels_last" else shape[2:]
+
+    def _add_kernel(self, name: str, *shape: int):
+        return self.add_weight(
+            name=name,
+            shape=shape,
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+
+    def _add_bias(self, name: str, size: int):
+        if not self.use_bias:
+            return None
+        return self.add_weight(
+            name=name,
+            shape=(size,),
+            initializer=self.bias_initializer,
+            regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+        )
+
+    def _mixing_weights(self) -> tuple:
+        """`m(α) C_α`, followed by the pointwise matrix of a separable layer."""
+        kernel = self.depthwise_kernel if self.separable else self.kernel
+        kernel = ops.convert_to_tensor(kernel)
+        ones = (1,) * (len(kernel.shape) - 1)
+        multinomials = ops.reshape(
+            ops.convert_to_tensor(self.multinomials, dtype=kernel.dtype), (-1, *ones)
+        )
+        if self.separable:
+            return kernel * multinomials, ops.convert_to_tensor(self.kernel)
+        return (kernel * multinomials,)
+
+    def _total_bias(self):
+        if not self.separable:
+            return self.bias
+        mixed = ops.matmul(ops.expand_dims(self.depthwise_bias, 0), self.kernel)
+        return self.bias + mixed[0]
+
+    def _convolve(self, x, scale: float, weight, pointwise=None):
+        factors = self._factors(ops.shape(x)[1:-1], scale)
+        operators = [factor.jets for factor in factors]
+        mix = _jets.mixed_jet if self.trainable_sigma else _jets.mixed_jet_of_constants
+        coefficients = _jets.analyse(x, factors)
+        coefficients = mix(coefficients, weight, operators, self.indices)
+        if pointwise is not None:
+            coefficients = _jets.pointwise(coefficients, pointwise)
+        return _jets.synthesise(coefficients, factors)
+
+    def _factors(self, spatial, scale: float) -> list[kernels.AxisFactors]:
+        if not self.trainable_sigma and all(isinstance(n, int) for n in spatial):
+            sigma = scale * self.sigma
+            kernels.check_reach(sigma, spatial)
+            return [
+                kernels.axis_factors(
+                    n, sigma, self.order, self.boundary, self.epsilon
+                )
+                for n in spatial
+            ]
+        return [
+            kernels.AxisFactors(None, self._operators_in_graph(n, scale), None)
+            for n in spatial
+        ]
+
+    def _operators_in_graph(self, size, scale: float):
+        dtype = "float64" if self.compute_dtype == "float64" else "float32"
+        sigma, reach = scale * self.sigma, kernels.support_radius(scale * self.sigma)
+        if self.trainable_sigma:
+            sigma = scale * ops.exp(ops.cast(self.log_sigma, dtype))
+            # However far σ is trained: it need not outgrow the image.
+            reach = reach + 10 * size
+        return _jets.spectral_operators(
+            size, sigma, self.order, self.boundary, reach, dtype
+        )

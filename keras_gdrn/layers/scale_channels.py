@@ -1,0 +1,97 @@
+import math
+
+import keras
+from keras import ops
+
+from keras_gdrn.layers._scale_scope import scale_scope
+
+
+@keras.saving.register_keras_serializable(package="keras_gdrn")
+class ScaleChannels(keras.layers.Layer):
+    """Applies one network, with one set of weights, at several initial scales.
+
+    `{Γ_{σ_0}(f)}` for every `σ_0` in `sigma0`: the scale of each `GaussDerConv` in the
+    network is multiplied by `σ_0`; every other layer is applied as it is. The scale
+    channels are folded into the batch, so that the network runs once and batch
+    normalization takes its statistics over all scale channels together: in training
+    as in inference the network is the same function at each scale.
+
+    Source: Perzanowski & Lindeberg, Eqs. sigma0-multichan and
+    complete-multi-net-definition.
+
+    Args:
+        network: Any Keras layer or model with one input and one output tensor,
+            typically a scale channel that ends in `SpatialSelection`. Without a
+            spatial selection its maps come out at every scale, as
+            `(batch, scale, *spatial, channels)`.
+        sigma0: Initial scales σ_0, positive and finite, in pixels; at least one.
+
+    Input shape:
+        `(batch, …)`, what the network takes.
+
+    Output shape:
+        `(batch, scale, …)`, scales in the order of `sigma0`.
+
+    Raises:
+        ValueError: If `sigma0` is empty or holds a value that is not finite and
+            positive, or if one `ScaleChannels` is applied inside another.
+
+    Example:
+
+    >>> channel = keras_gdrn.models.scale_channel((64, 64, 3), 10, [16, 32], ratio=1.2)
+    >>> image = keras.Input((64, 64, 3))
+    >>> ScaleChannels(channel, sigma0=[0.7, 1.0, 1.4])(image).shape
+    (None, 3, 10)
+    """
+
+    def __init__(self, network, sigma0, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(network, keras.layers.Layer):
+            raise ValueError(
+                "`network` must be a Keras layer or model. "
+                f"Received: network={network!r} of type {type(network).__name__}"
+            )
+        self.network = network
+        self.sigma0 = _checked_scales(sigma0)
+
+    def build(self, input_shape):
+        if not self.network.built:
+            self.network.build(input_shape)
+
+    def call(self, inputs):
+        scales = len(self.sigma0)
+        folded = ops.concatenate([inputs] * scales, axis=0) if scales > 1 else inputs
+        with scale_scope(self.sigma0):
+            outputs = self.network(folded)
+        # -1 stands for the batch: the other sizes are known from the network.
+        shape = ops.shape(outputs)
+        outputs = ops.reshape(outputs, (scales, -1, *shape[1:]))
+        return ops.swapaxes(outputs, 0, 1)
+
+    def compute_output_shape(self, input_shape):
+        batch, *rest = self.network.compute_output_shape(input_shape)
+        return (batch, len(self.sigma0), *rest)
+
+    def get_config(self):
+        config = super().get_config()
+        config["network"] = keras.saving.serialize_keras_object(self.network)
+        config["sigma0"] = list(self.sigma0)
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        network = keras.saving.deserialize_keras_object(config.pop("network"))
+        return cls(network, **config)
+
+
+def _checked_scales(sigma0) -> tuple[float, ...]:
+    try:
+        scales = tuple(float(scale) for scale in sigma0)
+    except (TypeError, ValueError):
+        scales = ()
+    if not scales or not all(math.isfinite(s) and s > 0 for s in scales):
+        raise ValueError(
+            "`sigma0` must be a non-empty sequence of finite, positive numbers. "
+            f"Received: sigma0={sigma0!r}"
+        )
+    return scales

@@ -1,0 +1,95 @@
+import keras
+from keras import ops
+
+MODES = ("max", "logsumexp", "average")
+
+
+@keras.saving.register_keras_serializable(package="keras_gdrn")
+class ScalePooling(keras.layers.Layer):
+    """Pools over scale channels, the same for every order of the channels.
+
+    `max_i Γ_i`, `log Σ_i exp Γ_i` or `1/N Σ_i Γ_i` over axis 1. With `dropout`, in
+    training each scale channel of each sample leaves the pooling with that
+    probability; at least one stays, and those that left count neither in the maximum
+    and the sums nor in the number `N` of the average.
+
+    Source: Perzanowski & Lindeberg, Eqs. max-, logsumexp- and avg-pooling-over-scales;
+    scale-channel dropout from Perzanowski & Lindeberg 2025. Departure: a dropped
+    channel is excluded rather than set to zero, so that it cannot win the maximum.
+
+    Args:
+        mode: `"max"`, `"logsumexp"` or `"average"`.
+        dropout: Probability in [0, 1) with which a scale channel is left out.
+        seed: Integer seed of the dropout, or `None`.
+
+    Input shape:
+        `(batch, scale, …)`.
+
+    Output shape:
+        `(batch, …)`.
+
+    Raises:
+        ValueError: If `mode` is unknown or `dropout` is outside [0, 1).
+
+    Example:
+
+    >>> ScalePooling("max", dropout=0.3)(keras.Input((6, 10))).shape
+    (None, 10)
+    """
+
+    def __init__(self, mode="max", dropout=0.0, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if mode not in MODES:
+            raise ValueError(f"`mode` must be one of {MODES}. Received: mode={mode!r}")
+        if not 0 <= dropout < 1:
+            raise ValueError(
+                f"`dropout` must be in [0, 1). Received: dropout={dropout}"
+            )
+        self.mode = mode
+        self.dropout = dropout
+        self.seed = seed
+        if dropout > 0:
+            self.seed_generator = keras.random.SeedGenerator(seed)
+
+    def build(self, input_shape):
+        if len(input_shape) < 2:
+            raise ValueError(
+                "`ScalePooling` takes inputs (batch, scale, …). "
+                f"Received: input_shape={tuple(input_shape)}"
+            )
+
+    def call(self, inputs, training=False):
+        kept = None
+        if training and self.dropout > 0:
+            kept = self._kept_channels(inputs)
+        if self.mode == "average":
+            return _mean(inputs, kept)
+        if kept is not None:
+            inputs = ops.where(kept, inputs, float("-inf"))
+        pool = ops.max if self.mode == "max" else ops.logsumexp
+        return pool(inputs, axis=1)
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], *input_shape[2:])
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(mode=self.mode, dropout=self.dropout, seed=self.seed)
+        return config
+
+    def _kept_channels(self, inputs):
+        shape = ops.shape(inputs)
+        chance = keras.random.uniform(
+            (shape[0], shape[1]), dtype="float32", seed=self.seed_generator
+        )
+        # The channel with the best chance stays, whatever the dropout.
+        best = ops.max(chance, axis=1, keepdims=True)
+        kept = (chance >= self.dropout) | (chance == best)
+        return ops.reshape(kept, (shape[0], shape[1]) + (1,) * (len(shape) - 2))
+
+
+def _mean(inputs, kept):
+    if kept is None:
+        return ops.mean(inputs, axis=1)
+    kept = ops.cast(kept, inputs.dtype)
+    return ops.sum(inputs * kept, axis=1) / ops.sum(kept, axis=1)

@@ -1,0 +1,172 @@
+"""Scale channels and whole networks, as functional Keras models."""
+
+import math
+from collections.abc import Sequence
+
+import keras
+
+from keras_gdrn.layers import (
+    GaussDerConv,
+    GaussDerResidualBlock,
+    ScaleChannels,
+    ScalePooling,
+    SpatialSelection,
+)
+from keras_gdrn.layers._arguments import check_positive_integer
+from keras_gdrn.layers.gauss_der_residual_block import BATCH_NORMALIZATION
+
+
+def scale_channel(
+    input_shape: tuple,
+    classes: int,
+    widths: Sequence[int],
+    ratio: float,
+    *,
+    order: int = 2,
+    zero_order: bool = False,
+    separable_blocks: int = 0,
+    residual: bool = True,
+    spatial_selection: str = "center",
+    name: str = "scale_channel",
+    **convolution,
+) -> keras.Model:
+    """One scale channel `Γ`: the network that `ScaleChannels` applies at each scale.
+
+    A first Gaussian derivative layer with batch normalization and ReLU at σ = 1, one
+    residual block for each further width at `σ = ratio**1, ratio**2, …`, a last layer
+    with ReLU, and the spatial selection. All scales are relative to the initial scale
+    σ_0. No layer subsamples, and there is no dense layer.
+
+    Source: Perzanowski & Lindeberg, Eqs. def-gaussderresnet-layer-1 to
+    def-gaussderresnet-layer-final and func-comp-gamma-expression-new.
+
+    Args:
+        input_shape: Shape of an image, `(*spatial, channels)`; sizes may be `None`.
+        classes: Number of classes.
+        widths: Output widths of the first layer and of each block.
+        ratio: Ratio r > 0 between the scales of successive layers.
+        order: Highest order of differentiation.
+        zero_order: Whether every layer but the first has the zero-order term.
+        separable_blocks: How many of the last blocks are depthwise-separable.
+        residual: `False` replaces each block by one layer without skip connection:
+            the earlier Gaussian derivative networks (Lindeberg 2022).
+        spatial_selection: `"center"` or `"max"`.
+        **convolution: Further arguments of every `GaussDerConv`: `boundary`,
+            `epsilon`, `trainable_sigma`, initializers, regularizers, constraints.
+
+    Returns:
+        Functional model from `(batch, *spatial, channels)` to `(batch, classes)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+
+    >>> scale_channel((64, 64, 3), 10, widths=[16, 16, 32], ratio=1.2).output_shape
+    (None, 10)
+    """
+    widths = _checked_widths(widths)
+    ratio = _checked_ratio(ratio)
+    blocks = len(widths) - 1
+    if not 0 <= separable_blocks <= blocks:
+        raise ValueError(
+            f"`separable_blocks` must be between 0 and {blocks}, the number of blocks. "
+            f"Received: separable_blocks={separable_blocks}"
+        )
+    common = {**convolution, "order": order}
+
+    image = keras.Input(input_shape, name="image")
+    x = _conv_bn_relu(image, "stem", widths[0], 1.0, common)
+    for block, filters in enumerate(widths[1:], start=1):
+        options = {
+            **common,
+            "zero_order": zero_order,
+            "separable": block > blocks - separable_blocks,
+        }
+        build = _residual_block if residual else _conv_bn_relu
+        x = build(x, f"block{block}", filters, ratio**block, options)
+    x = GaussDerConv(
+        check_positive_integer("classes", classes),
+        ratio ** len(widths),
+        zero_order=zero_order,
+        activation="relu",
+        name="head",
+        **common,
+    )(x)
+    scores = SpatialSelection(spatial_selection, name="spatial_selection")(x)
+    return keras.Model(image, scores, name=name)
+
+
+def gauss_der_resnet(
+    input_shape: tuple,
+    classes: int,
+    widths: Sequence[int],
+    ratio: float,
+    sigma0: Sequence[float],
+    scale_pooling: str = "max",
+    scale_dropout: float = 0.0,
+    name: str = "gauss_der_resnet",
+    **channel,
+) -> keras.Model:
+    """The scale-invariant network: scale channels with shared weights, then pooling.
+
+    `Prediction = ScaleSel({Γ_{σ_i,0}(f)})`.
+
+    Source: Perzanowski & Lindeberg, Eq. complete-multi-net-definition.
+
+    Args:
+        input_shape: Shape of an image, `(*spatial, channels)`; sizes may be `None`.
+        classes, widths, ratio: As `scale_channel`.
+        sigma0: Initial scales σ_0 in pixels of the image.
+        scale_pooling: `"max"`, `"logsumexp"` or `"average"`.
+        scale_dropout: Probability with which a scale channel leaves the pooling in
+            training.
+        **channel: Further arguments of `scale_channel`.
+
+    Returns:
+        Functional model from `(batch, *spatial, channels)` to `(batch, classes)`
+        scores in float32, also under a mixed precision policy.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+
+    >>> model = gauss_der_resnet((64, 64, 3), 10, [16, 32], 1.2, sigma0=[0.5, 1, 2])
+    >>> model.output_shape
+    (None, 10)
+    """
+    network = scale_channel(input_shape, classes, widths, ratio, **channel)
+    image = keras.Input(input_shape, name="image")
+    scores = ScaleChannels(network, sigma0, name="scale_channels")(image)
+    pooling = ScalePooling(
+        scale_pooling, dropout=scale_dropout, name="scale_pooling", dtype="float32"
+    )
+    return keras.Model(image, pooling(scores), name=name)
+
+
+def _residual_block(x, name, filters, sigma, options):
+    return GaussDerResidualBlock(filters, sigma, name=name, **options)(x)
+
+
+def _conv_bn_relu(x, name, filters, sigma, options):
+    x = GaussDerConv(filters, sigma, name=f"{name}_conv", **options)(x)
+    x = keras.layers.BatchNormalization(name=f"{name}_bn", **BATCH_NORMALIZATION)(x)
+    return keras.layers.ReLU(name=f"{name}_relu")(x)
+
+
+def _checked_widths(widths) -> list[int]:
+    if not isinstance(widths, Sequence) or isinstance(widths, str) or not widths:
+        raise ValueError(
+            "`widths` must be a non-empty sequence of integers. "
+            f"Received: widths={widths!r}"
+        )
+    return [check_positive_integer("widths", width) for width in widths]
+
+
+def _checked_ratio(ratio) -> float:
+    if not isinstance(ratio, (int, float)) or not 0 < ratio < math.inf:
+        raise ValueError(
+            f"`ratio` must be a finite, positive number. Received: ratio={ratio!r}"
+        )
+    return float(ratio)

@@ -1,0 +1,92 @@
+"""The paper's networks (Tables 2 and 3, Sec. 6.1 and Appendix A.2)."""
+
+import dataclasses
+
+import keras
+
+from keras_gdrn.models._builders import gauss_der_resnet
+
+SIX_SCALES = tuple(2.0 ** (i / 2) for i in range(-3, 3))
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """Arguments of `gauss_der_resnet` for one of the paper's networks.
+
+    `scale_pooling` is the paper's best for the dataset; all three are reported.
+    """
+
+    input_shape: tuple[int, int, int]
+    widths: tuple[int, ...]
+    ratio: float
+    sigma0: tuple[float, ...] = SIX_SCALES
+    classes: int = 10
+    scale_pooling: str = "max"
+    scale_dropout: float = 0.0
+    spatial_selection: str = "center"
+    zero_order: bool = False
+    separable_blocks: int = 0
+
+
+_FASHION_MNIST = Preset(
+    input_shape=(72, 72, 1),
+    widths=(48, 24, 32, 32, 48, 48, 64, 64, 128),
+    ratio=1.13,
+    scale_dropout=0.2,
+)
+_CIFAR10 = Preset(
+    input_shape=(64, 64, 3),
+    widths=(48, 48, 64, 64, 64, 192, 192, 192, 256),
+    ratio=1.2,
+    scale_dropout=0.3,
+)
+_STL10 = Preset(
+    input_shape=(96, 96, 3),
+    widths=(48, 48, 64, 64, 128, 128, 192, 192, 256),
+    ratio=1.32,
+    scale_pooling="average",
+    scale_dropout=0.3,
+    spatial_selection="max",
+    zero_order=True,
+)
+
+PRESETS = {
+    "rescaled_fashion_mnist": _FASHION_MNIST,
+    "rescaled_cifar10": _CIFAR10,
+    "rescaled_stl10": _STL10,
+    "stl10": dataclasses.replace(
+        _STL10, ratio=1.5, sigma0=(0.5,), scale_pooling="max", scale_dropout=0.0
+    ),
+    "rescaled_fashion_mnist_separable": dataclasses.replace(
+        _FASHION_MNIST, separable_blocks=4
+    ),
+    "rescaled_cifar10_separable": dataclasses.replace(
+        _CIFAR10, ratio=1.22, separable_blocks=4
+    ),
+    "rescaled_stl10_separable": dataclasses.replace(_STL10, separable_blocks=4),
+}
+
+
+def from_preset(name: str, **overrides) -> keras.Model:
+    """Builds one of the paper's networks, untrained.
+
+    Args:
+        name: A key of `PRESETS`.
+        **overrides: Arguments of `gauss_der_resnet` that replace the preset's or go
+            beyond it, such as `input_shape`, `widths` or `scale_pooling`.
+
+    Raises:
+        ValueError: If there is no such preset.
+
+    Example:
+
+    >>> from_preset("rescaled_cifar10", scale_pooling="average").count_params()
+    1783434
+    """
+    if name not in PRESETS:
+        raise ValueError(
+            f"There is no preset {name!r}. The presets are {sorted(PRESETS)}."
+        )
+    return gauss_der_resnet(
+        **{**dataclasses.asdict(PRESETS[name]), "name": name, **overrides}
+    )
