@@ -37,7 +37,7 @@ class AxisFactors(NamedTuple):
     """
 
     analysis: np.ndarray | None
-    jets: np.ndarray
+    jets: np.ndarray | list
     synthesis: np.ndarray | None
 
 

@@ -76,7 +76,7 @@ def resize_matrix(size: int, factor: float) -> np.ndarray:
     # A kernel of support 4 takes at most 4 samples; widened, 4 / factor of them.
     shrink = min(factor, 1.0)
     reach = ceil(2.0 / shrink)
-    samples = np.floor(position)[:, None] + np.arange(-reach, reach + 2)
+    samples = np.floor(position)[:, None] + np.arange(1 - reach, reach + 1)
     weights = cubic(shrink * (position[:, None] - samples))
     weights /= weights.sum(axis=1, keepdims=True)
 

@@ -37,12 +37,12 @@ def _first(slices: tuple[Slice, ...], limit: int | None) -> tuple[Slice, ...]:
     """The slices cut off after `limit` images."""
     if limit is None:
         return slices
-    kept = []
+    kept, left = [], limit
     for source, start, stop in slices:
-        kept.append(Slice(source, start, min(stop, start + limit)))
-        limit -= kept[-1].stop - start
-        if limit == 0:
-            break
+        count = min(left, stop - start)
+        left -= count
+        if count:
+            kept.append(Slice(source, start, start + count))
     return tuple(kept)
 
 

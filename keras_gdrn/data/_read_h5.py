@@ -91,6 +91,7 @@ def _read_splits(file: Any, report: list[str]) -> dict:
 
 def _keys_to_read(file: Any, report: list[str]) -> list[str]:
     """Which of `_SPLITS` are there with images and labels, but for placeholders."""
+    shapes: dict[str, Any]
     shapes = {name: tuple(getattr(item, "shape", ())) for name, item in file.items()}
     pairs = [k for k in _SPLITS if shapes.get(f"x_{k}") and shapes.get(f"y_{k}")]
     if not pairs:

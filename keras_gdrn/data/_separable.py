@@ -1,14 +1,15 @@
 """One matrix for the rows and one for the columns, applied to stacks of images."""
 
 import sys
+from math import ceil, prod
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 Pixels = Literal["float32", "uint8"]
 
-# Images taken at a time in NumPy, so that the float64 intermediates stay small.
-CHUNK = 256
+# Values computed at a time in NumPy (16 MB), so that intermediates stay small.
+CHUNK = 2**21
 
 
 def apply_matrices(
@@ -37,9 +38,10 @@ def apply_matrices(
         return tf.cast(_multiply(tf, images, rows, columns, dtype), dtype)
     shape = (len(images), len(rows), len(columns), images.shape[-1])
     result = np.empty(shape, dtype)
-    for start in range(0, len(images), CHUNK):
-        chunk = images[start : start + CHUNK].astype("float64")
-        result[start : start + CHUNK] = _multiply(np, chunk, rows, columns, dtype)
+    count = ceil(CHUNK / prod(shape[1:]))
+    for start in range(0, len(images), count):
+        chunk = images[start : start + count].astype("float64")
+        result[start : start + count] = _multiply(np, chunk, rows, columns, dtype)
     return result
 
 
@@ -47,11 +49,12 @@ def _multiply(
     xp: Any, images: Any, rows: np.ndarray, columns: np.ndarray, dtype: Pixels
 ) -> Any:
     """Both products, `(N, H, W, C)` float64; `xp` is `numpy` or `tensorflow`."""
-    # Channels first: the columns are then products of whole images, not of pixels.
-    images = xp.matmul(rows, xp.transpose(images, (0, 3, 1, 2)))
+    # Each product is one for all images: where BLAS shares a product between threads,
+    # one for each image was up to 25 times slower (measured on two busy cores).
+    images = xp.tensordot(images, rows, ([1], [1]))  # image, column, channel, row
     if dtype == "uint8":
         images = _to_levels(xp, images)
-    images = xp.matmul(images, columns.T)
+    images = xp.tensordot(images, columns, ([1], [1]))  # image, channel, row, column
     if dtype == "uint8":
         images = _to_levels(xp, images)
     return xp.transpose(images, (0, 2, 3, 1))

@@ -5,6 +5,10 @@
 analyse, take the jet on few coefficients, mix the channels there, synthesise. The
 factors `A`, `D_a`, `U` of each axis come from `kernels.axis_factors`; where they bring
 no reduction `A` and `U` are the identity and `D_a` is the operator `K_a` itself.
+
+Every step is a plain matrix product, which all backends and devices run well. Tracing
+a network costs by the operation, so there are as few as can be: between the products an
+array `(batch, *sizes, channels)` stays in whatever folding of its axes it came in.
 """
 
 import math
@@ -15,85 +19,179 @@ from keras import ops
 from keras_gdrn.kernels import AxisFactors
 
 
-def apply_along(operator, x, axis: int):
-    """Multiplies by `operator` `(out, in)` along `axis` of `x` `(…, in, …)`."""
-    shape = ops.shape(x)
-    size_in = shape[axis]
-    columns = math.prod(shape[axis + 1 :])
-    operator = ops.convert_to_tensor(operator, dtype=x.dtype)
-    x = ops.reshape(x, (-1, size_in, columns))
-    y = ops.matmul(operator, x)
-    return ops.reshape(y, (*shape[:axis], ops.shape(operator)[0], *shape[axis + 1 :]))
+def filtered(x, kernel, factors: list[list[AxisFactors]], indices, constant=True):
+    """`Σ_α C_α (K_α1 ⊗ … ⊗ K_αD) x`, each equal part of the batch at its own scale.
 
+    Args:
+        x: `(parts * batch, *spatial, channels)`.
+        kernel: `C_α` for each of `indices`: `(jet, channels, filters)`, or
+            `(jet, channels)` for one filter per channel.
+        factors: For each part of the batch, the factors of each spatial axis.
+        indices: The multi-indices α.
+        constant: Whether the factors are constants. Then the gradient needs nothing
+            but the coefficients and the kernel, and no jet is kept for it.
 
-def jet(x, operators, indices) -> dict:
-    """Responses `(D_α1 ⊗ … ⊗ D_αD) x` for every multi-index α of `indices`.
-
-    `x` is `(batch, *spatial, channels)` and `operators[i][a]` the matrix of order `a`
-    along spatial axis `i`. Partial responses are shared between the multi-indices; the
-    last axis comes first, because its products have the fewest columns and are the
-    least efficient, and fewest partial multi-indices exist then.
+    Returns:
+        `(parts * batch, *spatial, filters)`.
     """
-    responses = {(): x}
-    for axis in reversed(range(len(operators))):
-        suffixes = dict.fromkeys(alpha[axis:] for alpha in indices)
-        responses = {
-            suffix: apply_along(
-                operators[axis][suffix[0]], responses[suffix[1:]], axis + 1
-            )
-            for suffix in suffixes
-        }
-    return responses
-
-
-def mixed_jet(x, kernel, operators, indices):
-    """`Σ_α C_α (D_α1 ⊗ … ⊗ D_αD) x`, differentiable in all of its tensors.
-
-    `kernel[i]` is `C_α` of the i-th multi-index: `(channels, filters)`, or
-    `(channels,)` for one filter per channel (the depthwise stage).
-    """
-    responses = jet(x, operators, indices)
-    return sum(_mix(responses[a], kernel[i]) for i, a in enumerate(indices))
-
-
-def mixed_jet_of_constants(x, kernel, operators, indices):
-    """`mixed_jet` for operators that are not trained, with a lean gradient.
-
-    Since `⟨D x, ȳ⟩ = ⟨x, Dᵀ ȳ⟩`, the jet of the incoming gradient under the transposed
-    operators gives both gradients. Nothing but `x` and `kernel` is kept for it: the
-    memory that automatic differentiation needs for the jet of `x` is saved at no cost.
-    """
-    transposed = [_transpose(per_order) for per_order in operators]
+    if not constant:
+        return _forward(x, kernel, factors, indices)[0]
 
     @ops.custom_gradient
-    def mix(x, kernel):
+    def filtered_by_constants(x, kernel):
+        y, coefficients = _forward(x, kernel, factors, indices)
+
         def gradient(*args, upstream=None):
-            responses = jet(args[0] if upstream is None else upstream, transposed, indices)
-            x_bar, kernel_bar = 0, []
-            for i, alpha in enumerate(indices):
-                x_bar = x_bar + _mix(responses[alpha], ops.transpose(kernel[i]))
-                kernel_bar.append(_correlate(x, responses[alpha], len(kernel.shape)))
-            return x_bar, ops.stack(kernel_bar)
+            y_bar = args[0] if upstream is None else upstream
+            return _backward(y_bar, coefficients, kernel, factors, indices)
 
-        return mixed_jet(x, kernel, operators, indices), gradient
+        return y, gradient
 
-    return mix(x, kernel)
+    return filtered_by_constants(x, kernel)
 
 
-def analyse(x, factors: list[AxisFactors]):
-    """`(A ⊗ … ⊗ A) x`: from pixels to coefficients, the first axis first."""
-    for axis, factor in enumerate(factors, start=1):
-        if factor.analysis is not None:
-            x = apply_along(factor.analysis, x, axis)
+def pointwise(x, weight):
+    """The matrix `weight` `(channels, filters)` at every position of `x`."""
+    shape = ops.shape(x)
+    y = ops.matmul(ops.reshape(x, (-1, shape[-1])), weight)
+    return ops.reshape(y, (-1, *shape[1:-1], weight.shape[-1]))
+
+
+def _forward(x, kernel, factors, indices):
+    weights = ops.unstack(kernel)
+    y, coefficients = [], []
+    for part, axes in zip(_split(x, len(factors)), factors, strict=True):
+        axes = _tensors(axes, x.dtype)
+        coefficients.append(_analysed(part, axes))
+        responses = _jet(coefficients[-1], axes, indices, channels=x.shape[-1])
+        y.append(_synthesised(_mixed(responses, weights), axes))
+    return _joined(y), coefficients
+
+
+def _backward(y_bar, coefficients, kernel, factors, indices):
+    """Gradients of `_forward` with respect to `x` and `kernel`.
+
+    Since `⟨D x, ȳ⟩ = ⟨x, Dᵀ ȳ⟩`, the jet of `ȳ` under the transposed operators serves
+    both: automatic differentiation would have to keep, or compute again, that of `x`.
+    """
+    adjoint = ops.transpose(kernel, (0, 2, 1)) if len(kernel.shape) == 3 else kernel
+    weights = ops.unstack(adjoint)
+    x_bar, kernel_bar = [], []
+    parts = _split(y_bar, len(factors))
+    for part, x, axes in zip(parts, coefficients, factors, strict=True):
+        axes = _tensors(axes, y_bar.dtype, adjoint=True)
+        responses = _jet(_analysed(part, axes), axes, indices, y_bar.shape[-1])
+        x_bar.append(_synthesised(_mixed(responses, weights), axes))
+        kernel_bar.append(_correlated(x, responses, kernel))
+    return _joined(x_bar), sum(kernel_bar)
+
+
+def _folded(x, sizes: list, number: int, channels: int):
+    """`x`, some folding of `(batch, *sizes, channels)`, with axis `number` next to last.
+
+    Returns:
+        `(batch, s_1, …, s_number, everything behind)`.
+    """
+    if len(x.shape) == number + 2:
+        return x
+    behind = math.prod(sizes[number:]) * channels
+    return ops.reshape(x, (-1, *sizes[:number], behind))
+
+
+def _analysed(x, axes: list[AxisFactors]):
+    """`(A ⊗ … ⊗ A) x`; the first axis first, whose product is the most efficient."""
+    sizes, channels = [_size(axis) for axis in axes], x.shape[-1]
+    for number, axis in enumerate(axes, start=1):
+        if axis.analysis is not None:
+            x = ops.matmul(axis.analysis, _folded(x, sizes, number, channels))
+            sizes[number - 1] = _rank(axis)
     return x
 
 
-def synthesise(x, factors: list[AxisFactors]):
-    """`(U ⊗ … ⊗ U) x`: from coefficients to pixels, the first axis last."""
-    for axis, factor in reversed(list(enumerate(factors, start=1))):
-        if factor.synthesis is not None:
-            x = apply_along(factor.synthesis, x, axis)
-    return x
+def _jet(x, axes: list[AxisFactors], indices, channels: int) -> list:
+    """`(D_α1 ⊗ … ⊗ D_αD) x` for each multi-index α, as `(positions, channels)`.
+
+    Multi-indices that end alike share their products. The last axis comes first: its
+    products are the least efficient, and there are fewest of them then.
+    """
+    sizes = [_rank(axis) for axis in axes]
+    responses = {(): x}
+    for number in range(len(axes), 0, -1):
+        operators = axes[number - 1].jets
+        folded = {
+            suffix: _folded(response, sizes, number, channels)
+            for suffix, response in responses.items()
+        }
+        suffixes = dict.fromkeys(alpha[number - 1 :] for alpha in indices)
+        responses = {
+            suffix: ops.matmul(operators[suffix[0]], folded[suffix[1:]])
+            for suffix in suffixes
+        }
+    return [ops.reshape(responses[alpha], (-1, channels)) for alpha in indices]
+
+
+def _mixed(responses, weights):
+    """`Σ_α C_α r_α` at every position."""
+    mix = ops.multiply if len(weights[0].shape) == 1 else ops.matmul
+    return sum(mix(r, weight) for r, weight in zip(responses, weights, strict=True))
+
+
+def _correlated(x, responses, kernel):
+    """Gradient of `_mixed` for its weights: `Σ x r_αᵀ` over all positions."""
+    x = ops.reshape(x, (-1, kernel.shape[1]))
+    if len(kernel.shape) == 2:
+        return ops.stack([ops.sum(x * r, axis=0) for r in responses])
+    x = ops.transpose(x)
+    return ops.stack([ops.matmul(x, r) for r in responses])
+
+
+def _synthesised(y, axes: list[AxisFactors]):
+    """`(U ⊗ … ⊗ U) y` for `y` of shape `(positions, channels)`; the last axis first."""
+    sizes, channels = [_rank(axis) for axis in axes], y.shape[-1]
+    for number in range(len(axes), 0, -1):
+        if axes[number - 1].synthesis is not None:
+            folded = _folded(y, sizes, number, channels)
+            y = ops.matmul(axes[number - 1].synthesis, folded)
+            sizes[number - 1] = _size(axes[number - 1])
+    return ops.reshape(y, (-1, *sizes, channels))
+
+
+def _tensors(axes: list[AxisFactors], dtype, adjoint=False) -> list[AxisFactors]:
+    """The factors, or those of the adjoint, as tensors; equal axes share theirs."""
+
+    def tensor(matrix):
+        if matrix is None:
+            return None
+        if adjoint:
+            constant = isinstance(matrix, np.ndarray)
+            matrix = matrix.T if constant else ops.transpose(matrix)
+        return ops.convert_to_tensor(matrix, dtype)
+
+    def tensors(axis):
+        outer = (axis.synthesis, axis.analysis)
+        enter, leave = outer if adjoint else reversed(outer)
+        jets = [tensor(matrix) for matrix in axis.jets]
+        return AxisFactors(tensor(enter), jets, tensor(leave))
+
+    distinct = {id(axis): axis for axis in axes}
+    converted = {key: tensors(axis) for key, axis in distinct.items()}
+    return [converted[id(axis)] for axis in axes]
+
+
+def _rank(axis: AxisFactors):
+    return ops.shape(axis.jets[0])[0]
+
+
+def _size(axis: AxisFactors):
+    return _rank(axis) if axis.synthesis is None else axis.synthesis.shape[0]
+
+
+def _split(x, parts: int) -> list:
+    return ops.split(x, parts, axis=0) if parts > 1 else [x]
+
+
+def _joined(parts: list):
+    return ops.concatenate(parts, axis=0) if len(parts) > 1 else parts[0]
 
 
 def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype):
@@ -111,7 +209,7 @@ def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype
         reach: Radius in pixels where the kernel has vanished (zero boundary only).
 
     Returns:
-        Tensor `(order + 1, size, size)`.
+        List of `order + 1` tensors `(size, size)`.
     """
     half = size if boundary == "symmetric" else (size + reach + 1) // 2
     frequency = ops.arange(half + 1)
@@ -121,8 +219,8 @@ def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype
     phase, theta = ops.cast(phase, dtype) * unit, ops.cast(frequency, dtype) * unit
     curvature = 4 * ops.square(ops.sin(theta / 2))
     inner = (frequency > 0) & (frequency < half)
-    weight = ops.where(inner, 2.0, 1.0) / (2 * ops.cast(half, dtype))
-    spectrum = ops.cast(weight, dtype) * ops.exp(-0.5 * sigma**2 * curvature)
+    weight = ops.cast(ops.where(inner, 2.0, 1.0), dtype) / (2 * ops.cast(half, dtype))
+    spectrum = weight * ops.exp(-0.5 * sigma**2 * curvature)
     pixel = ops.arange(size)
     offset = pixel[None, :] - pixel[:, None]
     mirrored = pixel[None, :] + pixel[:, None] + 1
@@ -138,7 +236,7 @@ def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype
             near = ops.where(mirrored > size, 2 * size - mirrored, -mirrored)
             operator = operator + _gather(kernel, near, odd)
         operators.append(operator)
-    return ops.stack(operators)
+    return operators
 
 
 def _gather(kernel, offset, odd: int):
@@ -146,27 +244,6 @@ def _gather(kernel, offset, odd: int):
     return values * ops.cast(ops.sign(offset), values.dtype) if odd else values
 
 
-def _mix(x, weight):
-    return x * weight if len(weight.shape) == 1 else pointwise(x, weight)
-
-
-def pointwise(x, weight):
-    """The same matrix `(channels, filters)` at every position."""
-    shape = ops.shape(x)
-    y = ops.matmul(ops.reshape(x, (-1, shape[-1])), weight)
-    return ops.reshape(y, (*shape[:-1], weight.shape[-1]))
-
-
-def _correlate(x, y, kernel_rank: int):
-    """Gradient of `_mix` for its weight: sums over batch and space."""
-    x = ops.reshape(x, (-1, x.shape[-1]))
-    y = ops.reshape(y, (-1, y.shape[-1]))
-    if kernel_rank == 2:
-        return ops.sum(x * y, axis=0)
-    return ops.matmul(ops.transpose(x), y)
-
-
-def _transpose(operators):
-    if isinstance(operators, np.ndarray):
-        return np.ascontiguousarray(operators.transpose(0, 2, 1))
-    return ops.transpose(operators, (0, 2, 1))
+def _gather(kernel, offset, odd: int):
+    values = ops.take(kernel, ops.abs(offset))
+    return values * ops.cast(ops.sign(offset), values.dtype) if odd else values

@@ -124,7 +124,6 @@ class GaussDerConv(keras.layers.Layer):
         spatial = self._spatial(tuple(input_shape))
         kernels.check_reach(self.sigma, spatial)
         self.indices = kernels.multi_indices(len(spatial), self.order, self.zero_order)
-        self.multinomials = [kernels.multinomial(alpha) for alpha in self.indices]
         self.input_spec = keras.InputSpec(
             ndim=len(input_shape), axes={channel_axis: channels}
         )
@@ -148,17 +147,19 @@ class GaussDerConv(keras.layers.Layer):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        scales = current_scales()
-        # The kernels are scaled once, not at every scale.
-        weights = self._mixing_weights()
-        parts = ops.split(x, len(scales), axis=0) if len(scales) > 1 else [x]
-        parts = [
-            self._convolve(part, scale, *weights)
-            for part, scale in zip(parts, scales, strict=True)
-        ]
-        y = ops.concatenate(parts, axis=0) if len(scales) > 1 else parts[0]
+        spatial = ops.shape(x)[1:-1]
+        y = _jets.filtered(
+            x,
+            self._scaled_kernel(),
+            [self._factors(spatial, scale) for scale in current_scales()],
+            self.indices,
+            constant=not self.trainable_sigma,
+        )
+        if self.separable:
+            y = y if self.depthwise_bias is None else y + self.depthwise_bias
+            y = _jets.pointwise(y, ops.convert_to_tensor(self.kernel))
         if self.use_bias:
-            y = y + self._total_bias()
+            y = y + self.bias
         y = self.activation(y)
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
@@ -214,37 +215,17 @@ class GaussDerConv(keras.layers.Layer):
             constraint=self.bias_constraint,
         )
 
-    def _mixing_weights(self) -> tuple:
-        """`m(α) C_α`, followed by the pointwise matrix of a separable layer."""
+    def _scaled_kernel(self):
+        """`m(α) C_α`."""
         kernel = self.depthwise_kernel if self.separable else self.kernel
-        kernel = ops.convert_to_tensor(kernel)
-        ones = (1,) * (len(kernel.shape) - 1)
-        multinomials = ops.reshape(
-            ops.convert_to_tensor(self.multinomials, dtype=kernel.dtype), (-1, *ones)
-        )
-        if self.separable:
-            return kernel * multinomials, ops.convert_to_tensor(self.kernel)
-        return (kernel * multinomials,)
-
-    def _total_bias(self):
-        if not self.separable:
-            return self.bias
-        mixed = ops.matmul(ops.expand_dims(self.depthwise_bias, 0), self.kernel)
-        return self.bias + mixed[0]
-
-    def _convolve(self, x, scale: float, weight, pointwise=None):
-        factors = self._factors(ops.shape(x)[1:-1], scale)
-        operators = [factor.jets for factor in factors]
-        mix = _jets.mixed_jet if self.trainable_sigma else _jets.mixed_jet_of_constants
-        coefficients = _jets.analyse(x, factors)
-        coefficients = mix(coefficients, weight, operators, self.indices)
-        if pointwise is not None:
-            coefficients = _jets.pointwise(coefficients, pointwise)
-        return _jets.synthesise(coefficients, factors)
+        shape = (len(self.indices),) + (1,) * (len(kernel.shape) - 1)
+        multinomials = [kernels.multinomial(alpha) for alpha in self.indices]
+        multinomials = ops.convert_to_tensor(multinomials, self.compute_dtype)
+        return kernel * ops.reshape(multinomials, shape)
 
     def _factors(self, spatial, scale: float) -> list[kernels.AxisFactors]:
+        sigma = scale * self.sigma
         if not self.trainable_sigma and all(isinstance(n, int) for n in spatial):
-            sigma = scale * self.sigma
             kernels.check_reach(sigma, spatial)
             return [
                 kernels.axis_factors(

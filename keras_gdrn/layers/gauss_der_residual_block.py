@@ -107,7 +107,7 @@ class GaussDerResidualBlock(keras.layers.Layer):
             self.projection_bn.build(wide)
 
     def call(self, inputs, training=None):
-        x = inputs
+        x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
         y = self.activation(self.bn1(self.conv1(x), training=training))

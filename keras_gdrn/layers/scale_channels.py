@@ -1,4 +1,6 @@
 import math
+import numbers
+from collections.abc import Iterable
 
 import keras
 from keras import ops
@@ -72,6 +74,12 @@ class ScaleChannels(keras.layers.Layer):
         batch, *rest = self.network.compute_output_shape(input_shape)
         return (batch, len(self.sigma0), *rest)
 
+    def compute_output_spec(self, inputs):
+        # The network decides the dtype too: its last layer may have its own policy.
+        output = self.network.compute_output_spec(inputs)
+        batch, *rest = output.shape
+        return keras.KerasTensor((batch, len(self.sigma0), *rest), output.dtype)
+
     def get_config(self):
         config = super().get_config()
         config["network"] = keras.saving.serialize_keras_object(self.network)
@@ -85,13 +93,15 @@ class ScaleChannels(keras.layers.Layer):
 
 
 def _checked_scales(sigma0) -> tuple[float, ...]:
-    try:
-        scales = tuple(float(scale) for scale in sigma0)
-    except (TypeError, ValueError):
-        scales = ()
-    if not scales or not all(math.isfinite(s) and s > 0 for s in scales):
+    scales = tuple(sigma0) if isinstance(sigma0, Iterable) else ()
+    if not scales or not all(_is_scale(scale) for scale in scales):
         raise ValueError(
             "`sigma0` must be a non-empty sequence of finite, positive numbers. "
             f"Received: sigma0={sigma0!r}"
         )
-    return scales
+    return tuple(float(scale) for scale in scales)
+
+
+def _is_scale(value) -> bool:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return number and 0 < value < math.inf

@@ -1,3 +1,5 @@
+import numbers
+
 import keras
 from keras import ops
 
@@ -41,9 +43,9 @@ class ScalePooling(keras.layers.Layer):
         super().__init__(**kwargs)
         if mode not in MODES:
             raise ValueError(f"`mode` must be one of {MODES}. Received: mode={mode!r}")
-        if not 0 <= dropout < 1:
+        if not (isinstance(dropout, numbers.Real) and 0 <= dropout < 1):
             raise ValueError(
-                f"`dropout` must be in [0, 1). Received: dropout={dropout}"
+                f"`dropout` must be in [0, 1). Received: dropout={dropout!r}"
             )
         self.mode = mode
         self.dropout = dropout
@@ -59,7 +61,7 @@ class ScalePooling(keras.layers.Layer):
             )
 
     def call(self, inputs, training=False):
-        kept = None
+        inputs, kept = ops.cast(inputs, self.compute_dtype), None
         if training and self.dropout > 0:
             kept = self._kept_channels(inputs)
         if self.mode == "average":

@@ -49,6 +49,7 @@ class SpatialSelection(keras.layers.Layer):
         check_rank(type(self).__name__, input_shape)
 
     def call(self, inputs):
+        inputs = ops.cast(inputs, self.compute_dtype)
         first = 1 if self.data_format == "channels_last" else 2
         axes = range(first, first + len(inputs.shape) - 2)
         if self.mode == "max":

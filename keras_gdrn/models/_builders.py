@@ -1,6 +1,7 @@
 """Scale channels and whole networks, as functional Keras models."""
 
 import math
+import numbers
 from collections.abc import Sequence
 
 import keras
@@ -68,12 +69,16 @@ def scale_channel(
     widths = _checked_widths(widths)
     ratio = _checked_ratio(ratio)
     blocks = len(widths) - 1
-    if not 0 <= separable_blocks <= blocks:
+    whole = isinstance(separable_blocks, int) and not isinstance(separable_blocks, bool)
+    if not whole or not 0 <= separable_blocks <= blocks:
         raise ValueError(
-            f"`separable_blocks` must be between 0 and {blocks}, the number of blocks. "
-            f"Received: separable_blocks={separable_blocks}"
+            "`separable_blocks` must be an integer between 0 and "
+            f"{blocks}, the number of blocks. "
+            f"Received: separable_blocks={separable_blocks!r}"
         )
-    common = {**convolution, "order": order}
+    _check_convolution(convolution)
+    # The input is (*spatial, channels), whatever Keras' own setting.
+    common = {**convolution, "order": order, "data_format": "channels_last"}
 
     image = keras.Input(input_shape, name="image")
     x = _conv_bn_relu(image, "stem", widths[0], 1.0, common)
@@ -93,7 +98,9 @@ def scale_channel(
         name="head",
         **common,
     )(x)
-    scores = SpatialSelection(spatial_selection, name="spatial_selection")(x)
+    scores = SpatialSelection(
+        spatial_selection, data_format="channels_last", name="spatial_selection"
+    )(x)
     return keras.Model(image, scores, name=name)
 
 
@@ -164,8 +171,18 @@ def _checked_widths(widths) -> list[int]:
     return [check_positive_integer("widths", width) for width in widths]
 
 
+def _check_convolution(convolution: dict) -> None:
+    for name in ("activation", "data_format", "separable"):
+        if name in convolution:
+            raise ValueError(
+                f"`{name}` is decided by the architecture and cannot be given. "
+                f"Received: {name}={convolution[name]!r}"
+            )
+
+
 def _checked_ratio(ratio) -> float:
-    if not isinstance(ratio, (int, float)) or not 0 < ratio < math.inf:
+    number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
+    if not number or not 0 < ratio < math.inf:
         raise ValueError(
             f"`ratio` must be a finite, positive number. Received: ratio={ratio!r}"
         )

@@ -54,7 +54,9 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
 
     def resized(layer):
         if isinstance(layer, ScaleChannels):
-            network = with_input_shape(layer.network, input_shape)
+            network = layer.network
+            if isinstance(network, keras.Model):
+                network = with_input_shape(network, input_shape)
             return ScaleChannels(
                 network, layer.sigma0, name=layer.name, dtype=layer.dtype_policy
             )

@@ -1,0 +1,179 @@
+"""What the examples share: data, the optimizer, and the record of a run."""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import keras_gdrn
+from keras_gdrn.data import DATASETS, rescaled
+from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
+from keras_gdrn.visualization import (
+    plot_scale_generalisation,
+    plot_scale_selection_histogram,
+    plot_sizes,
+    size_label,
+)
+
+# A progress bar on a terminal, one line for each epoch in a log file.
+VERBOSE = 1 if sys.stdout.isatty() else 2
+
+# Weight decay is for what multiplies features. (Loading a `.keras` file loses this.)
+NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
+
+
+def training_data(
+    name: str, split: str, *, batch_size: int, seed: int, flip: bool = False, **options
+) -> tf.data.Dataset:
+    """Shuffled batches of images at size factor 1 and one-hot labels."""
+    data = rescaled(
+        name, split, batch_size=batch_size, shuffle=True, seed=seed, **options
+    )
+    classes = DATASETS[name].classes
+    seeds = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).batch(2)
+
+    def prepare(batch, seed):
+        images, labels = batch
+        if flip:  # each image of the batch on its own
+            images = tf.image.stateless_random_flip_left_right(images, seed)
+        return images, tf.one_hot(labels, classes)
+
+    data = tf.data.Dataset.zip(data, seeds).map(prepare, tf.data.AUTOTUNE)
+    return data.prefetch(tf.data.AUTOTUNE)
+
+
+def compile_classifier(
+    model: keras.Model,
+    *,
+    steps: int,
+    learning_rate: float,
+    weight_decay: float,
+    jit_compile: bool | str = "auto",
+) -> None:
+    """AdamW with cosine decay over `steps`, and label smoothing, as in the paper."""
+    schedule = keras.optimizers.schedules.CosineDecay(learning_rate, steps, alpha=1e-3)
+    optimizer = keras.optimizers.AdamW(schedule, weight_decay=weight_decay)
+    optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
+    model.compile(
+        optimizer,
+        # Only for one-hot labels can Keras smooth them.
+        keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1),
+        metrics=["accuracy"],
+        jit_compile=jit_compile,
+    )
+
+
+def with_progress(
+    tests: Mapping[float, tf.data.Dataset],
+) -> dict[float, Iterator[tuple]]:
+    """The same batches, to be read once, with one progress bar for all of them."""
+    batches = sum(int(data.cardinality()) for data in tests.values())
+    bar = keras.utils.Progbar(batches, verbose=VERBOSE)
+
+    def counted(data: tf.data.Dataset) -> Iterator[tuple]:
+        for batch in data:
+            yield batch
+            bar.add(1)
+
+    return {factor: counted(data) for factor, data in tests.items()}
+
+
+def write_results(
+    out: Path,
+    networks: Mapping[str, ScaleGeneralisation],
+    histogram: ScaleSelectionHistogram,
+    images: Mapping[float, np.ndarray],
+    record: Mapping[str, Any],
+) -> None:
+    """Prints the accuracies; writes them and the pictures, and `results.json` last."""
+    table = accuracy_table(networks)
+    print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
+    plot_scale_generalisation(networks).savefig(out / "scale_generalisation.png")
+    plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
+    plot_sizes(images).savefig(out / "sizes.png")
+    record = {
+        **record,
+        "command": " ".join(["python", *sys.argv]),
+        "environment": environment(),
+        "factors": list(histogram.factors),
+        "accuracies": {name: list(r.accuracies) for name, r in networks.items()},
+        "sigma0": list(histogram.sigma0),
+        "scale_selection": histogram.shares.tolist(),
+    }
+    (out / "results.md").write_text(_markdown(table, record), encoding="utf-8")
+    text = json.dumps(record, indent=2)
+    (out / "results.json").write_text(text + "\n", encoding="utf-8")
+    print(f"Table and pictures are in {out}")
+
+
+def accuracy_table(networks: Mapping[str, ScaleGeneralisation]) -> str:
+    """Markdown table with aligned columns: a row for each network."""
+    factors = next(iter(networks.values())).factors
+    rows = [["network", *(size_label(factor) for factor in factors)]]
+    for name, result in networks.items():
+        rows.append([name, *(f"{accuracy:.3f}" for accuracy in result.accuracies)])
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Markdown table of `rows`, the first its header; numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rules = [
+        ":" + "-" * (widths[0] - 1),
+        *("-" * (width - 1) + ":" for width in widths[1:]),
+    ]
+    lines = []
+    for first, *others in (rows[0], rules, *rows[1:]):
+        cells = [first.ljust(widths[0])]
+        cells += [cell.rjust(w) for cell, w in zip(others, widths[1:], strict=True)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def environment() -> dict[str, Any]:
+    """Versions and hardware, for the record."""
+    packages = ("keras", "tensorflow", "numpy", "scikit-learn")
+    gpus = tf.config.list_physical_devices("GPU")
+    details = map(tf.config.experimental.get_device_details, gpus)
+    return {
+        "keras_gdrn": keras_gdrn.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+        "backend": keras.backend.backend(),
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "gpus": [detail.get("device_name", "GPU") for detail in details],
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _markdown(table: str, record: Mapping[str, Any]) -> str:
+    found = record["environment"]
+    hardware = ", ".join(
+        [f"{found['cores']} cores of {found['processor']}", *found["gpus"]]
+    )
+    return (
+        f"# Accuracy at each size factor (training: 1)\n\n{table}\n\n"
+        f"- Command: `{record['command']}`\n"
+        f"- Time: {record['seconds']:.0f} s on {hardware}\n"
+        f"- Versions: Keras {found['keras']} on {found['backend']}, TensorFlow "
+        f"{found['tensorflow']}, keras_gdrn {found['keras_gdrn']}\n"
+        f"- Settings: `{json.dumps(record['settings'])}`\n"
+    )

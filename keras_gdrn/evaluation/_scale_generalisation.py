@@ -1,0 +1,68 @@
+"""Accuracy as a function of the size of the objects."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from ._test_data import as_classes, as_scores, ascending, predictions
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ScaleGeneralisation:
+    """Accuracy at each size factor.
+
+    Attributes:
+        factors: `(factor,)` size factors, ascending.
+        accuracies: `(factor,)` shares of correctly classified images.
+    """
+
+    factors: np.ndarray
+    accuracies: np.ndarray
+
+
+def scale_generalisation(
+    model: keras.Model, datasets: Mapping[float, Any], *, batch_size: int = 64
+) -> ScaleGeneralisation:
+    """Accuracy of a classifier on copies of a test set at several size factors.
+
+    Source: Perzanowski & Lindeberg, the scale generalization curves of Sec. 6.
+
+    Args:
+        model: Any model from images to scores `(batch, class)`.
+        datasets: For each size factor the arrays `(images, labels)`, or batches of
+            them: a `tf.data.Dataset`, a `keras.utils.PyDataset`, a PyTorch
+            `DataLoader`, any iterable. Labels are integers `(batch,)` or `(batch, 1)`,
+            or rows `(batch, class)`, one-hot or smoothed. Each data set is read once.
+        batch_size: Images in a batch, where a data set is given as arrays.
+
+    Raises:
+        ValueError: If there is no data set or one is empty, endless or not in batches,
+            a size factor is not a positive number, the labels do not fit the scores,
+            or a score is not finite.
+
+    Example:
+
+    >>> tests = {f: rescaled("digits", "test", f, batch_size=64) for f in SIZE_FACTORS}
+    >>> scale_generalisation(model, tests).accuracies.shape
+    (9,)
+    """
+    tests = ascending(datasets)
+    accuracies = []
+    for factor, data in tests.items():
+        try:
+            accuracies.append(_accuracy(model, data, batch_size))
+        except ValueError as error:
+            raise ValueError(f"At size factor {factor:g}: {error}") from error
+    return ScaleGeneralisation(np.array(list(tests)), np.array(accuracies))
+
+
+def _accuracy(model: keras.Model, data: Any, batch_size: int) -> float:
+    correct = []
+    for output, labels in predictions(model, data, batch_size):
+        scores = as_scores(output)
+        expected = as_classes(labels, scores.shape)
+        correct.append(np.argmax(scores, axis=-1) == expected)
+    return float(np.mean(np.concatenate(correct)))

@@ -1,0 +1,125 @@
+"""Test sets of several size factors, read as batches, and the scores they get."""
+
+import math
+import numbers
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+
+def ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
+    """The data sets by ascending size factor, or an error that names the argument."""
+    if not isinstance(datasets, Mapping) or not datasets:
+        raise ValueError(
+            "`datasets` must map at least one size factor to its test data. "
+            f"Received: datasets={datasets!r}"
+        )
+    for factor in datasets:
+        real = isinstance(factor, numbers.Real) and not isinstance(factor, bool)
+        if not real or not 0 < factor < math.inf:
+            raise ValueError(
+                "The keys of `datasets` must be positive, finite size factors. "
+                f"Received: {factor!r}"
+            )
+    return {float(factor): datasets[factor] for factor in sorted(datasets)}
+
+
+def predictions(
+    model: keras.Model, data: Any, batch_size: int
+) -> Iterator[tuple[Any, Any]]:
+    """What `model` returns for each batch of `data`, and the labels or `None`."""
+    expected, full = _input_shape(model), 0
+    for batch in _batches(data, batch_size):
+        images, labels, *_ = (*_as_tuple(batch), None)
+        images = np.asarray(images)
+        if expected and images.ndim != len(expected):
+            raise ValueError(
+                f"the data must be batches of shape {expected}. "
+                f"Received: an element of shape {images.shape}"
+            )
+        if len(images):
+            full = max(full, len(images))
+            yield _outputs(model, images, full), labels
+    if not full:
+        raise ValueError("the data are empty.")
+
+
+def as_scores(output: Any) -> np.ndarray:
+    """Scores `(batch, class)` in float64, where NumPy has an order for every format."""
+    scores = np.asarray(output).astype("float64")
+    if scores.ndim != 2:
+        raise ValueError(
+            "`model` must return scores of shape (batch, class). "
+            f"Received: an output of shape {scores.shape}"
+        )
+    if not np.all(np.isfinite(scores)):
+        raise ValueError("the model's scores are not all finite.")
+    return scores
+
+
+def as_classes(labels: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Classes `(batch,)` from integers, a column of them or one row per image."""
+    batch, classes = shape
+    if labels is None:
+        raise ValueError("the data must be batches of images and labels.")
+    labels = np.asarray(labels)
+    if labels.shape == shape and classes > 1:
+        return np.argmax(labels, axis=-1)
+    if labels.shape not in ((batch,), (batch, 1)):
+        raise ValueError(
+            f"labels must be integers of shape ({batch},) or ({batch}, 1), or one-hot "
+            f"of shape {shape}. Received: shape {labels.shape}"
+        )
+    labels = labels.reshape(batch)
+    numbers_classes = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
+    if not np.all(numbers_classes):
+        raise ValueError(
+            f"labels must number the {classes} classes of the scores from 0. "
+            f"Received: {np.unique(labels[~numbers_classes])[:8]}"
+        )
+    return labels.astype("int64")
+
+
+def _batches(data: Any, batch_size: int) -> Iterable:
+    if isinstance(data, tuple) and len(data) == 2:
+        return _slices(*map(np.asarray, data), batch_size)
+    cardinality = getattr(data, "cardinality", None)
+    if callable(cardinality) and int(cardinality()) == -1:
+        raise ValueError("the data set is repeated without end.")
+    if isinstance(data, keras.utils.PyDataset):
+        return (data[i] for i in range(data.num_batches or 0))
+    if not isinstance(data, Iterable) or isinstance(data, (str, Mapping)):
+        raise ValueError(
+            "the data must be a pair (images, labels) or an iterable of such batches. "
+            f"Received: {type(data).__name__}"
+        )
+    return data
+
+
+def _slices(images: np.ndarray, labels: np.ndarray, batch_size: int) -> Iterable:
+    if images.shape[:1] != labels.shape[:1]:
+        raise ValueError(
+            "there must be as many labels as images. "
+            f"Received: shapes {images.shape} and {labels.shape}"
+        )
+    starts = range(0, len(images), batch_size)
+    return ((images[s : s + batch_size], labels[s : s + batch_size]) for s in starts)
+
+
+def _as_tuple(batch: Any) -> tuple:
+    return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
+
+
+def _outputs(model: keras.Model, images: np.ndarray, full: int) -> Any:
+    # A last, smaller batch is filled up: another shape would be compiled anew.
+    count = len(images)
+    images = np.concatenate([images, np.repeat(images[-1:], full - count, axis=0)])
+    outputs = model.predict_on_batch(images)
+    return keras.tree.map_structure(lambda output: output[:count], outputs)
+
+
+def _input_shape(model: keras.Model) -> tuple | None:
+    inputs = getattr(model, "inputs", None)  # a subclassed model may not know
+    return tuple(inputs[0].shape) if inputs else None

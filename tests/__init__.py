@@ -1,0 +1,1 @@
+"""Tests of keras_gdrn; packages, so that helpers are imported by their full name."""

@@ -1,0 +1,47 @@
+"""What every test starts from: fixed seeds, full float32 products, one BLAS thread."""
+
+import os
+
+# Before NumPy is loaded. The factorizations are small: on a busy machine, threads that
+# wait for one another make them a hundred times slower.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import pytest
+
+BACKEND = keras.backend.backend()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def full_float32_products():
+    """A GPU would round the factors of float32 products to ten bits."""
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+    elif BACKEND == "jax":
+        import jax
+
+        jax.config.update("jax_default_matmul_precision", "highest")
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds_and_policy():
+    keras.utils.set_random_seed(0)
+    policy = keras.config.dtype_policy()
+    yield
+    keras.config.set_dtype_policy(policy)
+
+
+@pytest.fixture
+def float64():
+    """Lets JAX compute in float64, which it otherwise narrows to float32."""
+    if BACKEND != "jax":
+        yield
+        return
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)

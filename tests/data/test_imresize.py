@@ -1,0 +1,227 @@
+"""`imresize` against a transcription of the algorithm, pixel by pixel."""
+
+from math import ceil, floor
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from keras_gdrn.data import SIZE_FACTORS, _separable, imresize
+
+SHAPES = [(7, 10), (8, 5), (6, 6), (1, 3)]
+
+# One row of four pixels at factor 1/2. The kernel has the samples .43359375,
+# .11328125, -.03515625, -.01171875 at 1/2, 3/2, 5/2, 7/2 pixels on either side; the
+# pixels 1 2 3 4 get those at their own places and at their mirror images …3 2 1|.
+HALF = np.array([35.0, 25.5, 6.5, -3.0]) / 64
+
+
+def keys_cubic(x: float) -> float:
+    """Eq. (15) of Keys (1981), a = -1/2."""
+    x = abs(x)
+    if x <= 1:
+        return 1.5 * x**3 - 2.5 * x**2 + 1
+    if x <= 2:
+        return -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    return 0.0
+
+
+def resized_pixel(line: list[float], place: int, factor: float) -> float:
+    """Pixel `place` of a resized line; places count from 1, as in MATLAB."""
+    u = place / factor + 0.5 * (1 - 1 / factor)
+    width = 4 / factor if factor < 1 else 4
+    total = weights = 0.0
+    for tap in range(floor(u - width / 2), floor(u - width / 2) + ceil(width) + 2):
+        if factor < 1:
+            weight = factor * keys_cubic(factor * (u - tap))
+        else:
+            weight = keys_cubic(u - tap)
+        inside = tap
+        while not 1 <= inside <= len(line):
+            inside = 1 - inside if inside < 1 else 2 * len(line) + 1 - inside
+        weights += weight
+        total += weight * line[inside - 1]
+    return total / weights
+
+
+def resized_lines(lines: list[list[float]], factor: float) -> list[list[float]]:
+    places = range(1, ceil(factor * len(lines[0])) + 1)
+    return [[resized_pixel(line, place, factor) for place in places] for line in lines]
+
+
+def resized_slowly(image: np.ndarray, factor: float) -> np.ndarray:
+    """MATLAB's `imresize(image, factor)` of one channel: the rows, then the columns."""
+    columns = resized_lines(image.T.tolist(), factor)
+    return np.array(resized_lines(np.array(columns).T.tolist(), factor))
+
+
+def assert_resizes_as_matlab(resize, factor: float, shape: tuple[int, int]) -> None:
+    """Whether `resize(image, factor)` equals the transcription to 1e-5."""
+    image = np.random.default_rng(0).random(shape)
+    expected = resized_slowly(image, factor)
+    actual = resize(image, factor)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("factor", [*SIZE_FACTORS, 0.3, 2.5])
+def test_equals_transcription(factor, shape):
+    assert_resizes_as_matlab(imresize, factor, shape)
+
+
+def with_tensorflow(image, factor):
+    size = [ceil(factor * n) for n in image.shape]
+    method = tf.image.ResizeMethod.BICUBIC
+    return tf.image.resize(image[..., None], size, method, antialias=True)[..., 0]
+
+
+def with_pillow(image, factor):
+    size = [ceil(factor * n) for n in reversed(image.shape)]
+    picture = Image.fromarray(image.astype("float32"))
+    return np.asarray(picture.resize(size, Image.Resampling.BICUBIC))
+
+
+def with_quotient_of_sizes(image, factor):
+    """Right borders, but the factor is that of the sizes: `[MROWS NCOLS]`."""
+    factor = ceil(factor * len(image)) / len(image)
+    return imresize(image, factor)
+
+
+@pytest.mark.parametrize("resize", [with_tensorflow, with_pillow])
+@pytest.mark.parametrize("factor", [0.5, 2**0.25, 2.0])
+def test_stock_resizes_are_told_apart(resize, factor):
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        assert_resizes_as_matlab(resize, factor, (12, 12))
+
+
+def test_quotient_of_sizes_is_told_apart():
+    assert_resizes_as_matlab(with_quotient_of_sizes, 0.5, (12, 12))
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        assert_resizes_as_matlab(with_quotient_of_sizes, 2**0.25, (12, 12))
+
+
+def test_weights_worked_out_by_hand_at_half():
+    rows = imresize(np.eye(4), 0.5)
+    np.testing.assert_allclose(
+        rows, np.stack([HALF, HALF[::-1]]) @ np.stack([HALF, HALF[::-1]]).T, atol=1e-7
+    )
+    line = np.array([[3.0, 1.0, 4.0, 1.0]])  # one row: its own mirror image
+    np.testing.assert_allclose(imresize(line, 0.5), [[153.5 / 64, 134.5 / 64]])
+
+
+def test_weights_worked_out_by_hand_at_two():
+    # Distances 1/4, 3/4, 5/4, 7/4: 111, 29, -9 and -3 parts in 128.
+    impulse = np.array([[0.0, 0.0, 0.0, 128.0, 0.0, 0.0, 0.0]])
+    expected = [0, 0, 0, -3, -9, 29, 111, 111, 29, -9, -3, 0, 0, 0]
+    np.testing.assert_allclose(imresize(impulse, 2.0), [expected] * 2, atol=1e-5)
+    # At the border the mirror image adds what reaches over it.
+    corner = np.array([[128.0, 0.0, 0.0, 0.0]])
+    expected = [111 + 29, 111 - 9, 29 - 3, -9, -3, 0, 0, 0]
+    np.testing.assert_allclose(imresize(corner, 2.0), [expected] * 2, atol=1e-5)
+
+
+@pytest.mark.parametrize("factor", SIZE_FACTORS)
+def test_constants_are_kept(factor):
+    image = np.full((9, 14, 3), 0.37)
+    np.testing.assert_allclose(imresize(image, factor), 0.37, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_factor_one_is_the_identity(dtype):
+    image = np.random.default_rng(0).integers(0, 256, (2, 9, 7, 3), dtype="uint8")
+    resized = imresize(image, 1, dtype=dtype)
+    assert resized.dtype == dtype
+    np.testing.assert_array_equal(resized, image)
+
+
+def test_ranks_and_chunks_agree(monkeypatch):
+    monkeypatch.setattr(_separable, "CHUNK", 5000)
+    images = np.random.default_rng(0).random((300, 6, 5, 2))
+    resized = imresize(images, 1.4)
+    assert resized.shape == (300, 9, 7, 2)
+    assert resized.dtype == "float32"
+    for n in (0, 299):
+        np.testing.assert_array_equal(imresize(images[n], 1.4), resized[n])
+        np.testing.assert_array_equal(
+            imresize(images[n, ..., 1], 1.4), resized[n, ..., 1]
+        )
+
+
+def test_overshoot_is_kept_in_float32_and_clipped_in_uint8():
+    edge = np.repeat(np.array([[0, 255]], dtype="uint8"), 6, axis=1)
+    resized = imresize(edge, 2.0)
+    assert resized.min() < 0
+    assert resized.max() > 255
+    levels = imresize(edge, 2.0, dtype="uint8")
+    np.testing.assert_array_equal(levels, np.clip(np.floor(resized + 0.5), 0, 255))
+
+
+def test_uint8_rounds_half_up():
+    line = np.array([[0, 0, 64, 0]], dtype="uint8")  # 6.5, and even is 6
+    np.testing.assert_array_equal(imresize(line, 0.5, dtype="uint8"), [[7, 26]])
+
+
+def test_uint8_rounds_after_the_rows_and_again_after_the_columns():
+    image = np.zeros((4, 4), dtype="uint8")
+    image[0, 1] = 16  # 8.75 -> 9, then 3.59 -> 4; columns first, or at once: 3
+    assert imresize(image, 0.5, dtype="uint8")[0, 0] == 4
+    assert imresize(image.T, 0.5, dtype="uint8")[0, 0] == 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+@pytest.mark.parametrize("factor", [0.5, 2**0.25])
+def test_graph_and_eager_tensors_equal_arrays(factor, dtype):
+    images = np.random.default_rng(0).integers(0, 256, (5, 9, 6, 3), dtype="uint8")
+    expected = imresize(images, factor, dtype)
+
+    eager = imresize(tf.constant(images), factor, dtype)
+    data = tf.data.Dataset.from_tensor_slices(images).batch(2)  # N unknown
+    graph = list(data.map(lambda batch: imresize(batch, factor, dtype)).unbatch())
+    single = list(data.unbatch().map(lambda image: imresize(image, factor, dtype)))
+    for tensors in (eager, tf.stack(graph), tf.stack(single)):
+        assert tensors.dtype == dtype
+        np.testing.assert_allclose(tensors, expected, rtol=1e-6, atol=1e-6)
+    plane = imresize(tf.constant(images[0, ..., 0]), factor, dtype)
+    np.testing.assert_allclose(plane, expected[0, ..., 0], rtol=1e-6, atol=1e-6)
+
+
+IMAGE = np.zeros((4, 4))
+BYTES = IMAGE.astype("uint8")
+
+
+@pytest.mark.parametrize(
+    ("images", "factor", "options", "error", "message"),
+    [
+        (IMAGE, 0, {}, ValueError, "`factor` .* factor=0"),
+        (IMAGE, -0.5, {}, ValueError, "`factor` .* factor=-0.5"),
+        (IMAGE, np.nan, {}, ValueError, "`factor` .* factor=nan"),
+        (IMAGE, np.inf, {}, ValueError, "`factor` .* factor=inf"),
+        (IMAGE, "2", {}, TypeError, "`factor` .* factor='2'"),
+        (IMAGE, True, {}, TypeError, "`factor` .* factor=True"),
+        (IMAGE[0], 2, {}, ValueError, r"`images` .* images.shape=\(4,\)"),
+        (IMAGE[None, None, None], 2, {}, ValueError, r"`images` .*\(1, 1, 1, 4, 4\)"),
+        (IMAGE[:0], 2, {}, ValueError, r"`images` .* empty.*\(0, 4\)"),
+        (IMAGE[None, :, :, None][:0], 2, {}, ValueError, "`images` .* empty"),
+        (IMAGE.astype(complex), 2, {}, TypeError, "`images` .*complex128"),
+        (IMAGE, 2, {"dtype": "uint8"}, ValueError, "`dtype` .*float64"),
+        (BYTES, 2, {"dtype": "int16"}, ValueError, "`dtype` .* dtype='int16'"),
+    ],
+)
+def test_errors_name_the_argument_and_the_value(
+    images, factor, options, error, message
+):
+    with pytest.raises(error, match=message):
+        imresize(images, factor, **options)
+
+
+@pytest.mark.parametrize("shape", [None, [None, None, 3], [2, 4, 4, None]])
+def test_sizes_unknown_to_the_graph_are_an_error(shape):
+    graph = tf.function(
+        lambda images: imresize(images, 2.0),
+        input_signature=[tf.TensorSpec(shape)],
+        autograph=False,
+    )
+    with pytest.raises(ValueError, match="`images` must have"):
+        graph.get_concrete_function()

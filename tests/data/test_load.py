@@ -1,0 +1,132 @@
+"""Finding and reading the published images."""
+
+import dataclasses
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_gdrn.data import DATASETS, rescaled
+from keras_gdrn.data._datasets import Slice
+from keras_gdrn.data._load import load, prepared_directory
+
+
+def write_version(data_dir: Path, name: str, version: str) -> Path:
+    """An empty directory that looks as if it had been prepared."""
+    directory = data_dir / name / version
+    directory.mkdir(parents=True)
+    (directory / "dataset_info.json").touch()
+    return directory
+
+
+def test_absent_data_are_an_error_at_once(tmp_path):
+    start = time.perf_counter()
+    with pytest.raises(FileNotFoundError) as error:
+        rescaled("stl10", "test", data_dir=tmp_path)
+    assert time.perf_counter() - start < 1
+    command = "import tensorflow_datasets as tfds; tfds.load('stl10', data_dir="
+    assert f"{command}{str(tmp_path)!r})" in str(error.value)
+    assert "download=True" in str(error.value)
+
+
+def test_data_dir_then_environment_then_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "environment"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for place in ("argument", "environment", "tensorflow_datasets"):
+        write_version(tmp_path / place, "mnist", "3.0.1")
+    found = prepared_directory("mnist", tmp_path / "argument")
+    assert found == tmp_path / "argument" / "mnist" / "3.0.1"
+    found = prepared_directory("mnist")
+    assert found == tmp_path / "environment" / "mnist" / "3.0.1"
+    monkeypatch.delenv("TFDS_DATA_DIR")
+    found = prepared_directory("mnist")
+    assert found == tmp_path / "tensorflow_datasets" / "mnist" / "3.0.1"
+
+
+def test_the_newest_complete_version_is_read(tmp_path):
+    for version in ("3.0.2", "3.0.10", "3.1.0.incompleteA1B2C3"):
+        write_version(tmp_path, "cifar10", version)
+    (tmp_path / "cifar10" / "4.0.0").mkdir()
+    assert prepared_directory("cifar10", tmp_path).name == "3.0.10"
+
+
+def test_download_prepares_in_data_dir(tmp_path, monkeypatch):
+    import tensorflow_datasets as tfds
+
+    class Builder:
+        def __init__(self, name, data_dir):
+            self.place = Path(data_dir), name
+
+        def download_and_prepare(self):
+            write_version(*self.place, "1.0.0")
+
+    monkeypatch.setattr(tfds, "builder", Builder)
+    directory = prepared_directory("stl10", tmp_path, download=True)
+    assert directory == tmp_path / "stl10" / "1.0.0"
+    monkeypatch.delattr(tfds, "builder")  # what is there is not downloaded again
+    assert prepared_directory("stl10", tmp_path, download=True) == directory
+
+
+def test_digits_need_no_tensorflow():
+    script = """
+import sys, types
+sys.modules["tensorflow"] = sys.modules["tensorflow_datasets"] = None
+package = sys.modules["keras_gdrn"] = types.ModuleType("keras_gdrn")
+package.__path__ = ["keras_gdrn"]
+from keras_gdrn.data import rescaled_arrays
+print(rescaled_arrays("digits", "test", limit=5)[0].shape)
+"""
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "(5, 40, 40, 1)"
+
+
+def test_digits_are_split_by_image():
+    train, _ = load(DATASETS["digits"], "train")
+    test, labels = load(DATASETS["digits"], "test")
+    assert train.shape == (1000, 8, 8, 1)
+    assert test.shape == (797, 8, 8, 1)
+    assert train.dtype == test.dtype == "uint8"
+    assert labels.dtype == "int32"
+    both = {image.tobytes() for image in train} & {image.tobytes() for image in test}
+    assert not both
+
+
+def test_digits_are_always_the_same():
+    _, labels = load(DATASETS["digits"], "train", limit=12)
+    assert labels.tolist() == [2, 8, 2, 6, 6, 7, 1, 9, 8, 5, 2, 8]
+
+
+def test_cifar10_splits_are_slices_in_order(cifar10_dir):
+    info = DATASETS["cifar10"]
+    images, labels = load(info, "test", 300, cifar10_dir)
+    assert images.shape == (300, 32, 32, 3)
+    assert images.dtype == "uint8"
+    assert labels.dtype == "int32"
+    assert set(labels) == set(range(10))
+    again, _ = load(info, "test", 20, cifar10_dir)
+    np.testing.assert_array_equal(again, images[:20])
+
+
+def test_splits_join_in_order(cifar10_dir):
+    info = dataclasses.replace(
+        DATASETS["cifar10"],
+        train=(Slice("train", 0, 30), Slice("test", 0, 20)),
+        validation=(Slice("train", 30, 40),),
+    )
+    joined, _ = load(info, "train+validation", 57, cifar10_dir)
+    train, _ = load(info, "train", None, cifar10_dir)
+    validation, _ = load(info, "validation", 7, cifar10_dir)
+    np.testing.assert_array_equal(joined, np.concatenate([train, validation]))
+    assert len({image.tobytes() for image in joined}) == 57
+
+
+def test_mnist(mnist_dir):
+    images, labels = load(DATASETS["mnist"], "validation", 100, mnist_dir)
+    assert images.shape == (100, 28, 28, 1)
+    assert set(labels) == set(range(10))

@@ -1,0 +1,94 @@
+"""`rescale` against `imresize` followed by padding or cropping."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_gdrn.data import SIZE_FACTORS, imresize, rescale
+
+
+def centered(image: np.ndarray, canvas: tuple[int, int], extension: str) -> np.ndarray:
+    """A single `(H, W)` on a canvas, by `numpy.pad` and a cut."""
+    mode = {"zero": "constant", "mirror": "symmetric"}[extension]
+    for axis, side in enumerate(canvas):
+        # The pixel too many of an odd difference is below and to the right.
+        before = (side - image.shape[axis]) // 2
+        widths = [(0, 0), (0, 0)]
+        widths[axis] = (max(before, 0), side)
+        image = np.pad(image, widths, mode=mode)
+        start = max(-before, 0)
+        image = image.take(range(start, start + side), axis)
+    return image
+
+
+@pytest.mark.parametrize("extension", ["zero", "mirror"])
+@pytest.mark.parametrize("canvas", [(24, 24), (9, 8), (7, 40), (1, 2)])
+@pytest.mark.parametrize("factor", SIZE_FACTORS)
+def test_equals_resizing_then_centering(factor, canvas, extension):
+    image = np.random.default_rng(0).random((10, 7))
+    expected = centered(imresize(image, factor), canvas, extension)
+    actual = rescale(image, factor, canvas, extension)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
+def test_mirror_repeats_on_a_wide_canvas():
+    line = rescale(np.array([[1.0, 2.0]]), 1, (1, 11), "mirror")
+    #                        …2 1|1 2|2 1 1 2…   the original is at 4 and 5
+    np.testing.assert_array_equal(line, [[1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2]])
+
+
+def test_zero_surrounds():
+    line = rescale(np.array([[1.0, 2.0]]), 1, (3, 5), "zero")
+    np.testing.assert_array_equal(line, [[0] * 5, [0, 1, 2, 0, 0], [0] * 5])
+
+
+@pytest.mark.parametrize("extension", ["zero", "mirror"])
+def test_crop_keeps_the_center(extension):
+    line = np.arange(6.0)[None]
+    np.testing.assert_array_equal(rescale(line, 1, (1, 2), extension), [[2, 3]])
+    np.testing.assert_array_equal(rescale(line, 1, (1, 3), extension), [[2, 3, 4]])
+
+
+def test_one_number_is_a_square_canvas():
+    images = np.random.default_rng(0).random((2, 5, 6, 3))
+    square = rescale(images, 1.3, 12, "mirror")
+    assert square.shape == (2, 12, 12, 3)
+    np.testing.assert_array_equal(square, rescale(images, 1.3, (12, 12), "mirror"))
+
+
+def test_uint8_is_rounded_as_in_imresize():
+    image = np.random.default_rng(0).integers(0, 256, (9, 9, 3), dtype="uint8")
+    actual = rescale(image, 2**0.25, 20, "mirror", dtype="uint8")
+    assert actual.dtype == "uint8"
+    channel = imresize(image, 2**0.25, dtype="uint8")[..., 1]
+    np.testing.assert_array_equal(actual[..., 1], centered(channel, (20, 20), "mirror"))
+
+
+@pytest.mark.parametrize("extension", ["zero", "mirror"])
+def test_graph_and_eager_tensors_equal_arrays(extension):
+    images = np.random.default_rng(0).random((3, 9, 6, 2)).astype("float32")
+    expected = rescale(images, 0.7, (16, 4), extension)
+    data = tf.data.Dataset.from_tensor_slices(images).batch(2)
+    data = data.map(lambda batch: rescale(batch, 0.7, (16, 4), extension)).unbatch()
+    assert data.element_spec.shape == (16, 4, 2)
+    eager = rescale(tf.constant(images), 0.7, (16, 4), extension)
+    for tensors in (eager, tf.stack(list(data))):
+        np.testing.assert_allclose(tensors, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("canvas", "extension", "message"),
+    [
+        (0, "zero", "`canvas` .* canvas=0"),
+        (8.0, "zero", r"`canvas` .* canvas=8\.0"),
+        ((8, 8, 1), "zero", r"`canvas` .* canvas=\(8, 8, 1\)"),
+        ((8, -1), "zero", r"`canvas` .* canvas=\(8, -1\)"),
+        (True, "zero", "`canvas` .* canvas=True"),
+        (8, "reflect", "`extension` .* extension='reflect'"),
+    ],
+)
+def test_errors_name_the_argument_and_the_value(canvas, extension, message):
+    with pytest.raises(ValueError, match=message):
+        rescale(np.zeros((4, 4)), 1, canvas, extension)
+    with pytest.raises(ValueError, match=r"`factor` .* factor=nan"):
+        rescale(np.zeros((4, 4)), float("nan"), 8, "zero")

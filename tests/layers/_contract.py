@@ -1,0 +1,199 @@
+"""What every layer owes to Keras, as assertions shared by the tests of all layers."""
+
+import dataclasses
+import inspect
+import json
+import pathlib
+import tempfile
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A layer under the contract.
+
+    Attributes:
+        make: Makes a new layer from further arguments of `keras.layers.Layer`.
+        shape: Input shape without the batch.
+        parameters: Number of trainable scalars.
+        unknown: `shape` with `None` for every size that may be unknown.
+        without_gradient: Trainable weights (the ends of their paths) that batch
+            normalization makes irrelevant in training.
+    """
+
+    make: Callable[..., keras.layers.Layer]
+    shape: tuple[int, ...]
+    parameters: int = 0
+    unknown: tuple[int | None, ...] | None = None
+    without_gradient: tuple[str, ...] = ()
+
+    def inputs(self, batch: int = 3) -> np.ndarray:
+        draw = np.random.default_rng(0).normal(size=(batch, *self.shape))
+        return draw.astype("float32")
+
+
+def randomize(layer: keras.layers.Layer) -> None:
+    """Gives every weight a value of its own, so that none can be lost unnoticed."""
+    rng = np.random.default_rng(1)
+    for weight in layer.weights:
+        value = rng.uniform(0.2, 0.8, weight.shape)
+        if "kernel" in weight.path:
+            value = rng.normal(0, 0.5, weight.shape)
+        weight.assign(value)
+
+
+def as_model(layer: keras.layers.Layer, shape: tuple) -> keras.Model:
+    inputs = keras.Input(shape)
+    return keras.Model(inputs, layer(inputs))
+
+
+def numpy(tensor) -> np.ndarray:
+    return keras.ops.convert_to_numpy(keras.ops.cast(tensor, "float32"))
+
+
+def assert_shapes(case: Case) -> None:
+    """The shape of numbers, of symbols and of unknown sizes is the one announced."""
+    layer, x = case.make(), case.inputs()
+    announced = layer.compute_output_shape(x.shape)
+    y = layer(x)
+    assert tuple(y.shape) == tuple(announced)
+    for shape in filter(None, (case.shape, case.unknown)):
+        symbol = layer(keras.Input(shape))
+        assert tuple(symbol.shape) == tuple(layer.compute_output_shape((None, *shape)))
+        assert symbol.dtype == keras.backend.standardize_dtype(y.dtype)
+
+
+def assert_config_round_trip(case: Case) -> None:
+    layer, x = case.make(), case.inputs()
+    config = layer.get_config()
+    for name, parameter in inspect.signature(type(layer)).parameters.items():
+        assert parameter.kind is parameter.VAR_KEYWORD or name in config, name
+    layer(x)
+    randomize(layer)
+    # Text, as a file keeps it; Keras takes a configuration apart as it reads it.
+    text = json.dumps(config)
+    copy = type(layer).from_config(json.loads(text))
+    assert json.dumps(copy.get_config()) == text
+    copy(x)
+    copy.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(numpy(copy(x)), numpy(layer(x)))
+
+
+def assert_keras_file(case: Case) -> None:
+    model, x = as_model(case.make(), case.shape), case.inputs()
+    randomize(model)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "model.keras")
+        model.save(path)
+        loaded = keras.saving.load_model(path)
+    np.testing.assert_array_equal(numpy(loaded(x)), numpy(model(x)))
+
+
+def assert_weights_file(case: Case) -> None:
+    model, x = as_model(case.make(), case.shape), case.inputs()
+    other = as_model(case.make(), case.shape)
+    randomize(model)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "model.weights.h5")
+        model.save_weights(path)
+        other.load_weights(path)
+    np.testing.assert_array_equal(numpy(other(x)), numpy(model(x)))
+
+
+def assert_weights_made_in_build(case: Case) -> None:
+    layer, x = case.make(), case.inputs()
+    layer.build(x.shape)
+    made = [weight.path for weight in layer.weights]
+    layer(x)
+    layer(x, training=True)
+    assert [weight.path for weight in layer.weights] == made
+    assert len(set(made)) == len(made)
+    sizes = (np.prod(weight.shape, dtype=int) for weight in layer.trainable_weights)
+    assert sum(sizes) == case.parameters
+
+
+def assert_one_step_trains(case: Case) -> None:
+    """One step of `fit` moves every weight that has a part in the loss."""
+    model, x = as_model(case.make(), case.shape), case.inputs()
+    randomize(model)
+    before = model.get_weights()
+    model.compile(keras.optimizers.SGD(0.5), loss="mse")
+    target = np.random.default_rng(2).normal(size=model.compute_output_shape(x.shape))
+    loss = model.train_on_batch(x, target)
+    assert np.isfinite(loss)
+    for weight, old in zip(model.weights, before, strict=True):
+        moved = np.abs(weight.numpy() - old).max()
+        if weight.path.endswith(case.without_gradient or ("-",)):
+            assert moved < 2e-5, (weight.path, moved)
+        else:
+            assert moved > 2e-4, (weight.path, moved)
+
+
+def assert_policy(case: Case, policy: str, tolerance: float) -> None:
+    """Under a policy: its dtypes, and the float32 result up to rounding."""
+    x, exact = case.inputs(), case.make()
+    exact(x)
+    randomize(exact)
+    expected = numpy(exact(x))
+    keras.config.set_dtype_policy(policy)
+    layer = case.make()
+    symbol = layer(keras.Input(case.shape))
+    assert layer.dtype_policy.name == policy
+    layer.set_weights(exact.get_weights())
+    y = layer(x)
+    assert keras.backend.standardize_dtype(y.dtype) == layer.compute_dtype
+    assert symbol.dtype == layer.compute_dtype
+    assert {w.dtype for w in layer.trainable_weights} <= {layer.variable_dtype}
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(numpy(y), expected, rtol=0, atol=tolerance * scale)
+
+
+def assert_mixed_bfloat16(case: Case) -> None:
+    assert_policy(case, "mixed_bfloat16", 4e-2)
+
+
+def assert_mixed_float16(case: Case) -> None:
+    assert_policy(case, "mixed_float16", 5e-3)
+
+
+def assert_dtype_argument(case: Case) -> None:
+    layer = case.make(dtype="mixed_float16")
+    y = layer(case.inputs())
+    assert layer.dtype_policy.name == "mixed_float16"
+    assert keras.backend.standardize_dtype(y.dtype) == "float16"
+    parts = (p for p in vars(layer).values() if isinstance(p, keras.layers.Layer))
+    for part in parts:
+        assert part.dtype_policy.name == "mixed_float16", part.name
+
+
+def assert_standard_arguments(case: Case) -> None:
+    layer = case.make(name="given", trainable=False)
+    layer(case.inputs())
+    assert layer.name == "given"
+    assert layer.trainable_weights == []
+
+
+def assert_integer_input(case: Case) -> None:
+    """Pixels as they are stored: computed in the layer's dtype, without overflow."""
+    layer = case.make()
+    pixels = np.random.default_rng(3).integers(0, 256, (3, *case.shape), dtype="uint8")
+    y = layer(pixels)
+    assert keras.backend.standardize_dtype(y.dtype) == "float32"
+    np.testing.assert_array_equal(numpy(y), numpy(layer(pixels.astype("float32"))))
+
+
+WEIGHTLESS = (
+    assert_shapes,
+    assert_config_round_trip,
+    assert_keras_file,
+    assert_weights_made_in_build,
+    assert_mixed_bfloat16,
+    assert_mixed_float16,
+    assert_dtype_argument,
+    assert_standard_arguments,
+    assert_integer_input,
+)
+CONTRACT = (*WEIGHTLESS, assert_weights_file, assert_one_step_trains)

@@ -1,0 +1,194 @@
+"""What the layers refuse: the message names the argument and the value received."""
+
+import math
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.layers import (
+    GaussDerConv,
+    GaussDerResidualBlock,
+    ScaleChannels,
+    ScalePooling,
+    SpatialSelection,
+)
+
+convolutions = pytest.mark.parametrize("layer", [GaussDerConv, GaussDerResidualBlock])
+
+
+def refuses(message: str):
+    return pytest.raises(ValueError, match=message)
+
+
+def assert_refused(layer, argument: str, value, **valid):
+    with refuses(rf"`{argument}` must.*Received: {argument}={re.escape(repr(value))}"):
+        layer(**{**valid, argument: value})
+
+
+def zeros(*shape: int):
+    return np.zeros(shape, "float32")
+
+
+# Arguments of the convolutions
+
+CONVOLUTION = {"filters": 3, "sigma": 1.0}
+
+
+@convolutions
+@pytest.mark.parametrize(
+    "sigma", [0, -0.5, math.nan, math.inf, -math.inf, True, "1", None, [1.0]]
+)
+def test_sigma(layer, sigma):
+    assert_refused(layer, "sigma", sigma, **CONVOLUTION)
+
+
+@convolutions
+@pytest.mark.parametrize("value", [0, -3, 2.0, 2.5, "3", None, True])
+@pytest.mark.parametrize("argument", ["filters", "order"])
+def test_counts(layer, argument, value):
+    assert_refused(layer, argument, value, **CONVOLUTION)
+
+
+@convolutions
+@pytest.mark.parametrize("epsilon", [0, 1, 1.5, -1e-3, math.nan, True, None, "1e-3"])
+def test_epsilon(layer, epsilon):
+    assert_refused(layer, "epsilon", epsilon, **CONVOLUTION)
+
+
+@convolutions
+@pytest.mark.parametrize("boundary", ["same", "reflect", None, 0])
+def test_boundary(layer, boundary):
+    assert_refused(layer, "boundary", boundary, **CONVOLUTION)
+
+
+@pytest.mark.parametrize(
+    "layer", [GaussDerConv, GaussDerResidualBlock, SpatialSelection]
+)
+@pytest.mark.parametrize("data_format", ["NHWC", "channels", 1])
+def test_data_format(layer, data_format):
+    valid = {} if layer is SpatialSelection else CONVOLUTION
+    assert_refused(layer, "data_format", data_format, **valid)
+
+
+@convolutions
+def test_dtype(layer):
+    with refuses("floating point dtype. Received: dtype='int32'"):
+        layer(**CONVOLUTION, dtype="int32")
+
+
+@convolutions
+def test_unknown_option(layer):
+    with refuses(r"\{'strides': 2\}"):
+        layer(**CONVOLUTION, strides=2)
+
+
+@convolutions
+def test_unknown_activation(layer):
+    with refuses("nosuch"):
+        layer(**CONVOLUTION, activation="nosuch")
+
+
+def test_numpy_numbers_are_numbers():
+    layer = GaussDerConv(np.int64(3), np.float32(1.5), order=np.int32(2))
+    assert (layer.filters, layer.sigma, layer.order) == (3, 1.5, 2)
+    assert {type(layer.filters), type(layer.order)} == {int}
+    assert type(layer.sigma) is float
+
+
+# Inputs of the convolutions
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        *(lambda k=k: k(3, 1.0) for k in (GaussDerConv, GaussDerResidualBlock)),
+        SpatialSelection,
+    ],
+)
+@pytest.mark.parametrize("shape", [(1,), (1, 3), (1, 4, 4, 4, 4, 3)])
+def test_rank(layer, shape):
+    with refuses(rf"one, two or three spatial.*input_shape={re.escape(str(shape))}"):
+        layer()(zeros(*shape))
+
+
+@convolutions
+def test_unknown_channels(layer):
+    with refuses(r"channels must be known.*input_shape=\(None, 8, 8, None\)"):
+        layer(3, 1.0)(keras.Input((8, 8, None)))
+    with refuses("channels must be known"):
+        layer(3, 1.0, data_format="channels_first")(keras.Input((None, 8, 8)))
+
+
+def test_other_channels_than_built_for():
+    layer = GaussDerConv(3, 1.0)
+    layer.build((None, 8, 8, 3))
+    with refuses("axis -1 of input shape to have value 3.*shape.*2"):
+        layer(zeros(1, 8, 8, 2))
+
+
+@convolutions
+def test_sigma_beyond_the_image(layer):
+    with refuses(r"`sigma` must not exceed.*sigma=9 for an image of \(8, 8\)"):
+        layer(3, 9.0)(keras.Input((8, 8, 3)))
+    # Along one axis it may.
+    assert layer(3, 9.0)(keras.Input((8, 10, 3))).shape == (None, 8, 10, 3)
+
+
+def test_sigma_beyond_an_image_that_comes_later():
+    layer = GaussDerConv(3, 9.0)
+    layer(keras.Input((None, None, 3)))
+    with refuses(r"sigma=9 for an image of \(8, 8\)"):
+        layer(zeros(1, 8, 8, 3))
+
+
+def test_scaled_sigma_beyond_the_image():
+    layer = ScaleChannels(GaussDerConv(3, 2.0), [1.0, 8.0])
+    with refuses(r"sigma=16 for an image of \(8, 8\)"):
+        layer(zeros(1, 8, 8, 3))
+
+
+def test_image_without_pixels():
+    with refuses("`size` must be >= 1. Received: size=0"):
+        GaussDerConv(3, 1.0)(zeros(1, 0, 8, 3))
+
+
+# The other layers
+
+
+@pytest.mark.parametrize("layer", [SpatialSelection, ScalePooling])
+@pytest.mark.parametrize("mode", ["mean", "Max", None])
+def test_mode(layer, mode):
+    assert_refused(layer, "mode", mode)
+
+
+@pytest.mark.parametrize("dropout", [1, 1.5, -0.1, math.nan, "0.3", None])
+def test_dropout(dropout):
+    assert_refused(ScalePooling, "dropout", dropout)
+
+
+def test_pooling_needs_scales():
+    with refuses(r"\(batch, scale, …\). Received: input_shape=\(3,\)"):
+        ScalePooling()(zeros(3))
+
+
+@pytest.mark.parametrize(
+    "sigma0",
+    [[], (), [0.0], [1.0, -1.0], [math.nan], [1.0, math.inf], 2.0, None, "12", [True]],
+)
+def test_sigma0(sigma0):
+    assert_refused(ScaleChannels, "sigma0", sigma0, network=GaussDerConv(3, 1.0))
+
+
+@pytest.mark.parametrize("network", [None, "conv", GaussDerConv, lambda x: x])
+def test_network(network):
+    assert_refused(ScaleChannels, "network", network, sigma0=[1.0])
+
+
+@pytest.mark.parametrize(("inner", "outer"), [(1, 1), (1, 2), (2, 1), (2, 2)])
+def test_nested_scale_channels(inner, outer):
+    scales = {1: [1.0], 2: [1.0, 2.0]}
+    layer = ScaleChannels(GaussDerConv(3, 1.0), scales[inner])
+    with refuses(rf"nested.*sigma0={re.escape(str(tuple(scales[outer])))}"):
+        ScaleChannels(layer, scales[outer])(zeros(1, 8, 8, 3))

@@ -1,0 +1,182 @@
+"""`GaussDerResidualBlock`: contract, and the equation written out in its parts."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
+from tests._gradients import directional_differences, gradients
+from tests.layers._contract import CONTRACT, Case, randomize
+
+
+def block(filters=4, sigma=1.3, **fixed):
+    return lambda **kwargs: GaussDerResidualBlock(filters, sigma, **{**fixed, **kwargs})
+
+
+def parameters(jet: int, channels: int, filters: int) -> int:
+    """Two convolutions with bias, each with the scale and shift of its BN."""
+    convolutions = jet * (channels + filters) * filters + 2 * filters + 4 * filters
+    projection = channels * filters + filters + 2 * filters
+    return convolutions + (projection if channels != filters else 0)
+
+
+# Batch normalization takes away what a bias adds.
+BIASES = ("conv1/bias", "conv2/bias", "projection/bias", "depthwise_bias")
+
+CASES = {
+    "same width": Case(
+        block(3), (8, 6, 3), parameters(5, 3, 3), (None, None, 3), BIASES
+    ),
+    "other width": Case(
+        block(4), (8, 6, 3), parameters(5, 3, 4), (None, None, 3), BIASES
+    ),
+    "1-D": Case(block(4), (9, 2), parameters(2, 2, 4), (None, 2), BIASES),
+    "3-D": Case(
+        block(3, order=1), (4, 3, 5, 2), parameters(3, 2, 3), (None,) * 3 + (2,), BIASES
+    ),
+    "channels first": Case(
+        block(4, data_format="channels_first"),
+        (3, 8, 6),
+        parameters(5, 3, 4),
+        (3, None, None),
+        BIASES,
+    ),
+    "separable, zero order, mirror": Case(
+        block(4, separable=True, zero_order=True, boundary="symmetric"),
+        (8, 6, 3),
+        # depthwise with bias, pointwise with bias, BN; 1×1, bias, BN
+        (6 * 3 + 3 + 3 * 4 + 4 + 8) + (6 * 4 + 4 + 4 * 4 + 4 + 8) + (3 * 4 + 4 + 8),
+        (None, 6, 3),
+        BIASES,
+    ),
+    "trainable sigma, no bias": Case(
+        block(4, trainable_sigma=True, use_bias=False),
+        (8, 6, 3),
+        parameters(5, 3, 4) - 3 * 4 + 2,
+        (8, None, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("check", CONTRACT)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_contract(case, check):
+    check(case)
+
+
+def built(shape, *args, **kwargs):
+    layer = GaussDerResidualBlock(*args, **kwargs)
+    layer.build((None, *shape))
+    randomize(layer)
+    return layer, np.random.default_rng(0).normal(size=(2, *shape)).astype("float32")
+
+
+def assert_close(actual, expected):
+    actual, expected = map(ops.convert_to_numpy, (actual, expected))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def normalized(bn, x, training):
+    """Batch normalization written out, epsilon 1e-5."""
+    mean, variance = bn.moving_mean.numpy(), bn.moving_variance.numpy()
+    if training:
+        axes = tuple(range(x.ndim - 1))
+        mean, variance = x.mean(axes), x.var(axes)
+    return bn.gamma.numpy() * (x - mean) / np.sqrt(variance + 1e-5) + bn.beta.numpy()
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("filters", [3, 4])
+def test_is_the_equation(filters, training):
+    layer, x = built((8, 6, 3), filters, 1.1)
+    layer.bn1.moving_mean.assign(np.full(filters, 0.3))
+
+    def conv(part, x):
+        alone = GaussDerConv(filters, 1.1)
+        alone.build(x.shape)
+        alone.set_weights([part.kernel, part.bias])
+        return ops.convert_to_numpy(alone(x))
+
+    y = normalized(layer.bn1, conv(layer.conv1, x), training)
+    y = normalized(layer.bn2, conv(layer.conv2, np.maximum(y, 0)), training)
+    skip = x
+    if filters != 3:
+        kernel, bias = layer.projection.kernel.numpy(), layer.projection.bias.numpy()
+        skip = normalized(layer.projection_bn, x @ kernel[0, 0] + bias, training)
+    else:
+        assert layer.projection is None
+    # The statistics move when it is called in training: last.
+    assert_close(layer(x, training=training), np.maximum(skip + y, 0))
+
+
+def test_statistics_move_by_a_tenth():
+    layer, x = built((8, 6, 3), 3, 1.0)
+    before = layer.bn1.moving_mean.numpy()
+    batch = ops.mean(layer.conv1(x), axis=(0, 1, 2))
+    layer(x, training=True)
+    assert_close(
+        layer.bn1.moving_mean, 0.9 * before + 0.1 * ops.convert_to_numpy(batch)
+    )
+    frozen = layer.bn1.moving_mean.numpy()
+    layer(x)
+    assert_close(layer.bn1.moving_mean, frozen)
+
+
+def test_channels_first_is_the_transposed_block():
+    layer, x = built((8, 6, 3), 4, 1.0)
+    first, _ = built((3, 8, 6), 4, 1.0, data_format="channels_first")
+    first.set_weights(layer.get_weights())
+    y = first(np.moveaxis(x, -1, 1))
+    assert_close(np.moveaxis(ops.convert_to_numpy(y), 1, -1), layer(x))
+
+
+def test_options_reach_every_convolution():
+    layer, _ = built(
+        (8, 6, 3),
+        4,
+        1.5,
+        order=1,
+        activation="tanh",
+        epsilon=1e-2,
+        kernel_initializer="ones",
+        bias_initializer="ones",
+        kernel_regularizer=keras.regularizers.L2(0.1),
+        bias_regularizer="l1",
+        kernel_constraint="non_neg",
+        bias_constraint="unit_norm",
+    )
+    for conv in (layer.conv1, layer.conv2):
+        assert (conv.sigma, conv.order, conv.epsilon) == (1.5, 1, 1e-2)
+        assert conv.activation is keras.activations.linear
+    for conv in (layer.conv1, layer.conv2, layer.projection):
+        assert isinstance(conv.kernel_initializer, keras.initializers.Ones)
+        assert isinstance(conv.bias_initializer, keras.initializers.Ones)
+        assert isinstance(conv.kernel.regularizer, keras.regularizers.L2)
+        assert isinstance(conv.bias.regularizer, keras.regularizers.L1)
+        assert isinstance(conv.kernel.constraint, keras.constraints.NonNeg)
+        assert isinstance(conv.bias.constraint, keras.constraints.UnitNorm)
+    assert layer.activation is keras.activations.tanh
+    # conv1, conv2 and the projection, kernel and bias each.
+    assert len(layer.losses) == 6
+
+
+def test_separable_blocks_mix_after_the_jet():
+    layer, _ = built((8, 6, 3), 4, 1.5, separable=True)
+    assert layer.conv1.depthwise_kernel.shape == (5, 3)
+    assert layer.conv2.depthwise_kernel.shape == (5, 4)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("separable", [False, True])
+def test_gradients_in_inference(separable):
+    """Every weight counts, also the biases: the statistics stand still."""
+    options = {"activation": "tanh", "separable": separable, "dtype": "float64"}
+    layer, _ = built((6, 5, 2), 3, 1.0, **options)
+    x = np.random.default_rng(1).normal(size=(2, 6, 5, 2))
+    upstream = np.random.default_rng(2).normal(size=(2, 6, 5, 3))
+    directions, slopes = directional_differences(layer, x, upstream)
+    computed = gradients(layer, x, upstream)
+    for gradient, direction, slope in zip(computed, directions, slopes, strict=True):
+        assert np.abs(gradient).max() > 1e-6
+        assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-5)

@@ -1,0 +1,235 @@
+"""`ScaleChannels`: contract, and the network made at each scale as the reference."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+
+from keras_gdrn.layers import (
+    GaussDerConv,
+    GaussDerResidualBlock,
+    ScaleChannels,
+    SpatialSelection,
+)
+from keras_gdrn.layers._scale_scope import current_scales
+from tests._gradients import directional_differences, gradients
+from tests.layers._contract import CONTRACT, Case, assert_dtype_argument, randomize
+
+SHAPE = (12, 9, 3)
+SCALES = (0.5, 1.0, 2.7)
+
+
+def convolution(scale=1.0):
+    return GaussDerConv(4, 1.2 * scale, activation="tanh")
+
+
+def functional(scale=1.0, shape=SHAPE):
+    """With ordinary Keras layers inside, after the selection too."""
+    image = keras.Input(shape)
+    x = GaussDerConv(4, 1.0 * scale, name="stem")(image)
+    x = layers.BatchNormalization()(x)
+    x = layers.Dropout(0.3)(layers.LayerNormalization()(x))
+    x = GaussDerResidualBlock(3, 1.3 * scale)(x)
+    x = SpatialSelection("max")(x)
+    return keras.Model(image, layers.Dense(5)(x))
+
+
+def nested(scale=1.0, shape=SHAPE):
+    """Functional models within a functional model."""
+    image = keras.Input(shape)
+    x = GaussDerConv(3, 0.8 * scale, activation="tanh")(image)
+    return keras.Model(image, functional(scale, shape)(layers.Conv2D(3, 1)(x)))
+
+
+def sequential(scale=1.0):
+    convolutions = [GaussDerConv(3, 1.1**k * scale, activation="tanh") for k in (0, 1)]
+    return keras.Sequential([*convolutions, SpatialSelection()])
+
+
+NETWORKS = [convolution, functional, nested, sequential]
+
+
+def channels(network, scales=SCALES):
+    return lambda **kwargs: ScaleChannels(network(), scales, **kwargs)
+
+
+CASES = {
+    "layer": Case(channels(convolution), SHAPE, 5 * 3 * 4 + 4, (None, None, 3)),
+    "functional": Case(
+        lambda **kwargs: ScaleChannels(
+            functional(shape=(None, None, 3)), SCALES, **kwargs
+        ),
+        SHAPE,
+        # convolution, both normalizations, block with projection, dense layer
+        64 + 8 + 8 + (5 * 7 * 3 + 6 + 12) + (12 + 3 + 6) + 20,
+        (None, None, 3),
+        ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
+    ),
+    "sequential": Case(channels(sequential, [1.0]), SHAPE, 48 * 2, (None, None, 3)),
+}
+# The network has a policy of its own.
+CHECKS = [check for check in CONTRACT if check is not assert_dtype_argument]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_contract(case, check):
+    check(case)
+
+
+def images(batch=2, dtype="float32"):
+    return np.random.default_rng(0).normal(size=(batch, *SHAPE)).astype(dtype)
+
+
+def built(network, scales=SCALES, **kwargs):
+    layer = ScaleChannels(network(), scales, **kwargs)
+    layer.build((None, *SHAPE))
+    randomize(layer)
+    return layer
+
+
+def assert_channels(layer, network, scales, tolerance=1e-4):
+    """Each scale channel is the network made at that scale, with the same weights."""
+    x = images()
+    y = ops.convert_to_numpy(layer(x))
+    assert y.shape[:2] == (len(x), len(scales))
+    for channel, scale in enumerate(scales):
+        alone = network(scale)
+        expected = alone(x)
+        alone.set_weights(layer.get_weights())
+        expected = ops.convert_to_numpy(alone(x))
+        atol = tolerance * np.abs(expected).max()
+        np.testing.assert_allclose(y[:, channel], expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_channel_is_the_network_at_its_scale(network):
+    assert_channels(built(network), network, SCALES)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 20])
+def test_any_number_of_channels(count):
+    scales = np.geomspace(0.3, 6, count)
+    assert_channels(built(convolution, scales), convolution, scales)
+
+
+def test_channel_assertion_notices_an_ignored_scale():
+    def deaf(scale=1.0):
+        return GaussDerConv(4, 1.2, activation="tanh")
+
+    with pytest.raises(AssertionError):
+        assert_channels(built(convolution), deaf, SCALES)
+
+
+def test_scales_stay_in_their_order():
+    x = images()
+    y = ops.convert_to_numpy(built(convolution, [0.5, 2.0])(x))
+    reverse = ops.convert_to_numpy(built(convolution, [2.0, 0.5])(x))
+    np.testing.assert_allclose(y, reverse[:, ::-1], rtol=1e-6, atol=1e-6)
+
+
+def test_without_selection_maps_come_out_at_every_scale():
+    layer = built(convolution)
+    assert layer(images()).shape == (2, 3, 12, 9, 4)
+    assert layer(keras.Input(SHAPE)).shape == (None, 3, 12, 9, 4)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_weights_are_those_of_one_network(network):
+    layer = built(network, SCALES)
+    alone = network()
+    alone(images())
+    assert [w.shape for w in layer.weights] == [w.shape for w in alone.weights]
+    assert len({id(w) for w in layer.weights}) == len(layer.weights)
+
+
+def test_changing_one_weight_changes_every_channel():
+    layer = built(convolution)
+    before = ops.convert_to_numpy(layer(images()))
+    layer.network.kernel.assign(0.5 * layer.network.kernel)
+    moved = np.abs(ops.convert_to_numpy(layer(images())) - before)
+    assert np.all(moved.max(axis=(0, 2, 3, 4)) > 1e-2)
+
+
+def test_two_layers_share_one_network():
+    network = functional()
+    few, many = ScaleChannels(network, [1.0]), ScaleChannels(network, SCALES)
+    few.build((None, *SHAPE))
+    randomize(few)
+    y, wide = few(images()), many(images())
+    np.testing.assert_allclose(y[:, 0], wide[:, 1], rtol=1e-5, atol=1e-6)
+
+
+def test_network_still_works_alone():
+    layer = built(convolution, [3.0])
+    alone = convolution()
+    alone(images())
+    alone.set_weights(layer.get_weights())
+    layer(images())
+    np.testing.assert_array_equal(layer.network(images()), alone(images()))
+
+
+@pytest.mark.usefixtures("float64")
+def test_gradients_sum_over_the_channels():
+    keras.config.set_dtype_policy("float64")
+    layer, x = built(sequential), images(dtype="float64")
+    upstream = np.random.default_rng(1).normal(size=(2, 3, 3))
+    directions, slopes = directional_differences(layer, x, upstream)
+    computed = gradients(layer, x, upstream)
+    for gradient, direction, slope in zip(computed, directions, slopes, strict=True):
+        assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-6)
+
+
+def test_batch_statistics_are_taken_over_all_channels():
+    normalization = layers.BatchNormalization(momentum=0.0)
+    layer = built(lambda: keras.Sequential([convolution(), normalization]))
+    x = images()
+    maps = [ops.convert_to_numpy(_alone(layer, scale)(x)) for scale in SCALES]
+    layer(x, training=True)
+    expected = np.mean(maps, axis=(0, 1, 2, 3))
+    np.testing.assert_allclose(normalization.moving_mean, expected, atol=1e-5)
+
+
+def _alone(layer, scale):
+    conv = convolution(scale)
+    conv.build((None, *SHAPE))
+    conv.set_weights(layer.network.layers[0].get_weights())
+    return conv
+
+
+def test_training_reaches_the_layers_inside():
+    layer = ScaleChannels(layers.Dropout(0.5), SCALES)
+    x = np.ones((4, 100), "float32")
+    np.testing.assert_array_equal(layer(x)[:, 0], x)
+    dropped = ops.convert_to_numpy(layer(x, training=True)) == 0
+    assert 0.4 < dropped.mean() < 0.6
+    assert np.any(dropped[:, 0] != dropped[:, 1])
+
+
+def test_output_dtype_is_that_of_the_network():
+    keras.config.set_dtype_policy("mixed_float16")
+    network = keras.Sequential([convolution(), SpatialSelection(dtype="float32")])
+    layer = ScaleChannels(network, SCALES)
+    assert layer(keras.Input(SHAPE)).dtype == "float32"
+    assert keras.backend.standardize_dtype(layer(images()).dtype) == "float32"
+
+
+def test_layers_outside_are_at_scale_one_also_after_an_error():
+    assert current_scales() == (1.0,)
+    layer = built(convolution, [1.0, 99.0])
+    with pytest.raises(ValueError, match="`sigma`"):
+        layer(images())
+    assert current_scales() == (1.0,)
+
+
+def test_network_may_be_a_custom_layer(tmp_path):
+    @keras.saving.register_keras_serializable(package="tests")
+    class Twice(GaussDerConv):
+        def call(self, inputs):
+            return 2 * super().call(inputs)
+
+    image = keras.Input(SHAPE)
+    model = keras.Model(image, ScaleChannels(Twice(2, 1.0), SCALES)(image))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(images()), model(images()))

@@ -1,0 +1,169 @@
+"""`ScalePooling`: contract, the three formulas, and the statistics of the dropout."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from scipy.special import logsumexp
+
+from keras_gdrn.layers import ScalePooling
+from tests._gradients import directional_differences, gradients
+from tests.layers._contract import WEIGHTLESS, Case
+
+MODES = {
+    "max": lambda x: np.max(x, axis=1),
+    "logsumexp": lambda x: logsumexp(x, axis=1),
+    "average": lambda x: np.mean(x, axis=1),
+}
+each_mode = pytest.mark.parametrize("mode", MODES)
+
+
+def pooling(*args, **fixed):
+    return lambda **kwargs: ScalePooling(*args, **{**fixed, **kwargs})
+
+
+CASES = {mode: Case(pooling(mode), (4, 5), unknown=(4, None)) for mode in MODES} | {
+    "maps": Case(pooling("max"), (2, 3, 4, 5), unknown=(2, None, None, 5)),
+    "dropout": Case(pooling("average", dropout=0.3, seed=1), (4, 5), unknown=(4, None)),
+}
+
+
+@pytest.mark.parametrize("check", WEIGHTLESS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_contract(case, check):
+    check(case)
+
+
+def scores(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=shape).astype("float32")
+
+
+def assert_close(actual, expected):
+    actual = ops.convert_to_numpy(actual)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+@each_mode
+@pytest.mark.parametrize("shape", [(3, 6, 10), (3, 1, 10), (2, 3, 4, 5, 6), (3, 6)])
+def test_is_the_formula(shape, mode):
+    assert_close(ScalePooling(mode)(scores(*shape)), MODES[mode](scores(*shape)))
+
+
+@each_mode
+def test_order_of_the_channels_does_not_matter(mode):
+    x = scores(3, 6, 10)
+    assert_close(ScalePooling(mode)(x[:, ::-1]), MODES[mode](x))
+
+
+def test_logsumexp_of_large_scores_does_not_overflow():
+    x = np.full((1, 4, 2), 1e4, "float32")
+    assert_close(ScalePooling("logsumexp")(x), np.full((1, 2), 1e4 + np.log(4)))
+
+
+# Dropout. Averaging one-hot channels shows which were kept: 1/N each.
+
+
+def kept_channels(layer, batch=20_000, scales=6) -> np.ndarray:
+    one_hot = np.broadcast_to(np.eye(scales, dtype="float32"), (batch, scales, scales))
+    shares = ops.convert_to_numpy(layer(one_hot, training=True))
+    kept = shares > 0
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(
+        shares, kept / kept.sum(axis=1, keepdims=True), rtol=1e-5, atol=1e-6
+    )
+    return kept
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.8])
+def test_each_channel_is_dropped_with_the_rate(rate):
+    kept = kept_channels(ScalePooling("average", dropout=rate, seed=3))
+    # All six would be dropped with rate**6: then one of them stays.
+    expected = rate - rate**6 / 6
+    tolerance = 4.5 * np.sqrt(rate * (1 - rate) / len(kept))
+    np.testing.assert_allclose(1 - kept.mean(axis=0), expected, atol=tolerance)
+    # Independently of one another, where rate**6 is negligible.
+    if rate < 0.5:
+        correlation = np.corrcoef(kept.T) - np.eye(6)
+        assert np.abs(correlation).max() < 4.5 / np.sqrt(len(kept))
+
+
+def test_one_channel_always_stays():
+    kept = kept_channels(ScalePooling("average", dropout=0.99, seed=3))
+    assert kept.any(axis=1).all()
+    # None of them by preference.
+    assert np.ptp(kept.mean(axis=0)) < 0.03
+
+
+def test_single_channel_is_never_dropped():
+    x = scores(50, 1, 3)
+    assert_close(ScalePooling("max", dropout=0.9)(x, training=True), x[:, 0])
+
+
+@each_mode
+def test_dropped_channels_are_left_out(mode):
+    x = scores(500, 4, 3) - 100
+    # The same seed draws the same channels for every mode.
+    kept = kept_channels(ScalePooling("average", dropout=0.5, seed=5), 500, 4)
+    y = ScalePooling(mode, dropout=0.5, seed=5)(x, training=True)
+    expected = [MODES[mode](x[i : i + 1, k])[0] for i, k in enumerate(kept)]
+    assert_close(y, expected)
+
+
+@each_mode
+def test_maps_lose_whole_channels(mode):
+    x = np.broadcast_to(scores(40, 5, 1, 1, 1), (40, 5, 3, 4, 2))
+    y = ops.convert_to_numpy(ScalePooling(mode, dropout=0.5)(x, training=True))
+    assert_close(y, np.broadcast_to(y[:, :1, :1, :1], y.shape))
+
+
+@each_mode
+def test_dropout_is_off_in_inference(mode):
+    x = scores(20, 6, 3)
+    layer = ScalePooling(mode, dropout=0.5)
+    assert_close(layer(x), MODES[mode](x))
+    assert_close(layer(x, training=False), MODES[mode](x))
+
+
+def test_no_dropout_in_training_without_a_rate():
+    x = scores(20, 6, 3)
+    assert_close(ScalePooling()(x, training=True), x.max(axis=1))
+
+
+def test_seed_reproduces_the_sequence():
+    first, second, other = (
+        ScalePooling("average", dropout=0.5, seed=seed) for seed in (7, 7, 8)
+    )
+    for _ in range(2):
+        kept = kept_channels(first, 50)
+        np.testing.assert_array_equal(kept, kept_channels(second, 50))
+        assert np.any(kept != kept_channels(other, 50))
+    assert np.any(kept != kept_channels(first, 50))
+
+
+@pytest.mark.usefixtures("float64")
+@each_mode
+def test_gradients(mode):
+    layer = ScalePooling(mode, dtype="float64")
+    x = np.random.default_rng(0).normal(size=(3, 4, 2))
+    upstream = np.random.default_rng(1).normal(size=(3, 2))
+    (direction,), (slope,) = directional_differences(layer, x, upstream)
+    (gradient,) = gradients(layer, x, upstream)
+    assert np.sum(gradient * direction) == pytest.approx(slope, rel=1e-6)
+
+
+@each_mode
+def test_dropped_channels_get_no_gradient(mode):
+    x, upstream = scores(200, 4, 3), np.ones((200, 3), "float32")
+    kept = kept_channels(ScalePooling("average", dropout=0.6, seed=5), 200, 4)
+    layer = ScalePooling(mode, dropout=0.6, seed=5)
+    (gradient,) = gradients(layer, x, upstream, training=True)
+    assert np.isfinite(gradient).all()
+    assert not np.any(gradient[~kept])
+    assert_close(gradient.sum(axis=1), upstream)
+
+
+def test_policy_of_its_own_gives_float32_scores():
+    keras.config.set_dtype_policy("mixed_float16")
+    half = ops.cast(scores(2, 3, 4), "float16")
+    y = ScalePooling("logsumexp", dtype="float32")(half)
+    assert keras.backend.standardize_dtype(y.dtype) == "float32"

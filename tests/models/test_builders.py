@@ -1,0 +1,252 @@
+"""`scale_channel` and `gauss_der_resnet`: the architecture, names, files and errors."""
+
+import math
+import re
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_gdrn.layers import (
+    GaussDerConv,
+    GaussDerResidualBlock,
+    ScaleChannels,
+    ScalePooling,
+    SpatialSelection,
+)
+from keras_gdrn.models import gauss_der_resnet, scale_channel
+from tests.layers._contract import randomize
+
+BACKEND = keras.backend.backend()
+SHAPE = (12, 10, 3)
+CHANNEL = {"input_shape": SHAPE, "classes": 5, "widths": (4, 4, 6), "ratio": 1.2}
+NETWORK = {**CHANNEL, "sigma0": (0.5, 1.0, 2.0)}
+
+
+def images(batch=2, shape=SHAPE):
+    return np.random.default_rng(0).normal(size=(batch, *shape)).astype("float32")
+
+
+def randomized(model):
+    randomize(model)
+    return model
+
+
+def assert_equal_outputs(model, other, x=None):
+    x = images() if x is None else x
+    expected = ops.convert_to_numpy(model(x))
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(other(x)), expected, rtol=1e-5, atol=1e-5
+    )
+
+
+def by_hand(zero_order=False, separable=False, boundary="zero"):
+    """The same channel, written out of its layers."""
+    image = x = keras.Input(SHAPE)
+    x = GaussDerConv(4, 1.0, boundary=boundary)(x)
+    x = keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
+    x = keras.layers.ReLU()(x)
+    options = {"zero_order": zero_order, "boundary": boundary}
+    x = GaussDerResidualBlock(4, 1.2, **options)(x)
+    x = GaussDerResidualBlock(6, 1.44, separable=separable, **options)(x)
+    x = GaussDerConv(5, 1.728, activation="relu", **options)(x)
+    return keras.Model(image, SpatialSelection("center")(x))
+
+
+@pytest.mark.parametrize("boundary", ["zero", "symmetric"])
+@pytest.mark.parametrize("zero_order", [False, True])
+@pytest.mark.parametrize("separable", [False, True])
+def test_channel_is_the_layers_in_their_order(zero_order, separable, boundary):
+    options = {"zero_order": zero_order, "boundary": boundary}
+    channel = scale_channel(**CHANNEL, separable_blocks=int(separable), **options)
+    reference = randomized(by_hand(zero_order, separable, boundary))
+    channel.set_weights(reference.get_weights())
+    assert_equal_outputs(reference, channel)
+
+
+def test_network_is_its_channels_pooled():
+    model = randomized(gauss_der_resnet(**NETWORK, scale_pooling="logsumexp"))
+    channel = model.get_layer("scale_channels").network
+    scores = ScaleChannels(channel, NETWORK["sigma0"])(images())
+    expected = np.log(np.sum(np.exp(ops.convert_to_numpy(scores)), axis=1))
+    np.testing.assert_allclose(model(images()), expected, rtol=1e-5)
+
+
+def test_without_residuals_each_block_is_one_layer():
+    channel = scale_channel(**CHANNEL, residual=False, separable_blocks=1)
+    convolutions = [x for x in channel.layers if isinstance(x, GaussDerConv)]
+    assert [x.sigma for x in convolutions] == pytest.approx([1, 1.2, 1.44, 1.728])
+    assert [x.filters for x in convolutions] == [4, 4, 6, 5]
+    assert [x.separable for x in convolutions] == [False, False, True, False]
+    names = [layer.name for layer in channel.layers]
+    assert names[4:7] == ["block1_conv", "block1_bn", "block1_relu"]
+    assert not any(isinstance(x, GaussDerResidualBlock) for x in channel.layers)
+    # Jets, bias and normalization of each layer; the last has no normalization.
+    standard = (5 * 3 * 4 + 4 + 8) + (5 * 4 * 4 + 4 + 8) + (5 * 6 * 5 + 5)
+    separable = 5 * 4 + 4 + 4 * 6 + 6 + 12
+    shapes = [weight.shape for weight in channel.trainable_weights]
+    assert sum(map(math.prod, shapes)) == standard + separable
+    assert channel(images()).shape == (2, 5)
+
+
+def test_a_single_width_is_a_network_of_two_layers():
+    channel = scale_channel(SHAPE, 5, [4], 1.2)
+    assert [x.name for x in channel.layers[1:]] == [
+        *("stem_conv", "stem_bn", "stem_relu", "head", "spatial_selection")
+    ]
+    assert channel.get_layer("head").sigma == 1.2
+
+
+@pytest.mark.parametrize("shape", [(16, 2), (6, 5, 4, 2)])
+def test_signals_and_volumes(shape):
+    model = gauss_der_resnet(shape, 3, (4, 5), 1.2, [0.5, 1.0], order=3)
+    assert model(images(2, shape)).shape == (2, 3)
+
+
+def test_convolution_options_reach_every_layer():
+    channel = scale_channel(**CHANNEL, trainable_sigma=True, kernel_regularizer="l2")
+    trained = [w.path for w in channel.trainable_weights if "log_sigma" in w.path]
+    assert len(trained) == 6
+    # Six convolutions and the projection of the second block.
+    assert len(channel.losses) == 7
+
+
+def test_names_are_hierarchical():
+    model = gauss_der_resnet(**NETWORK)
+    layers = ["image", "scale_channels", "scale_pooling"]
+    assert [layer.name for layer in model.layers] == layers
+    channel = model.get_layer("scale_channels").network
+    assert (model.name, channel.name) == ("gauss_der_resnet", "scale_channel")
+    paths = {weight.path for weight in model.weights}
+    assert {
+        "stem_conv/kernel",
+        "stem_bn/gamma",
+        "block1/conv1/kernel",
+        "block2/projection/kernel",
+        "block2/projection_bn/beta",
+        "head/bias",
+    } <= paths
+    assert len(paths) == len(model.weights)
+
+
+def test_summary_shows_the_layers():
+    lines = []
+    model = gauss_der_resnet(**NETWORK)
+    model.summary(print_fn=lambda line, **kwargs: lines.append(line), line_length=120)
+    text = "\n".join(lines)
+    assert "scale_channels" in text and "(None, 3, 5)" in text
+    assert f"{model.count_params():,}" in text
+
+
+def test_normalization_is_that_of_short_trainings():
+    model = gauss_der_resnet(**NETWORK, residual=True)
+    channel = model.get_layer("scale_channels").network
+    block = channel.get_layer("block2")
+    for bn in (channel.get_layer("stem_bn"), block.bn1, block.bn2, block.projection_bn):
+        assert (bn.momentum, bn.epsilon) == (0.9, 1e-5)
+
+
+@pytest.mark.parametrize("build", [scale_channel, gauss_der_resnet])
+def test_unknown_sizes_give_what_known_sizes_give(build):
+    options = CHANNEL if build is scale_channel else NETWORK
+    model = randomized(build(**options))
+    free = build(**{**options, "input_shape": (None, None, 3)})
+    free.set_weights(model.get_weights())
+    assert_equal_outputs(model, free)
+    assert free.predict(images(), verbose=0).shape == (2, 5)
+    assert free(images(2, (9, 14, 3))).shape == (2, 5)
+
+
+def test_saved_and_reloaded(tmp_path):
+    model = randomized(gauss_der_resnet(**NETWORK, scale_dropout=0.2))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert_equal_outputs(model, loaded)
+    assert loaded.get_layer("scale_pooling").dropout == 0.2
+    model.save_weights(tmp_path / "model.weights.h5")
+    other = gauss_der_resnet(**NETWORK)
+    other.load_weights(tmp_path / "model.weights.h5")
+    assert_equal_outputs(model, other)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="SavedModel")
+@pytest.mark.parametrize("shape", [SHAPE, (None, None, 3)])
+def test_exported(shape, tmp_path):
+    import tensorflow as tf
+
+    model = randomized(gauss_der_resnet(shape, 5, [4], 1.2, [0.5, 1.0]))
+    model.export(tmp_path / "exported", verbose=False)
+    loaded = tf.saved_model.load(tmp_path / "exported")
+    assert_equal_outputs(model, loaded.serve)
+
+
+def test_scores_are_float32_under_a_mixed_policy():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    model = gauss_der_resnet(**NETWORK)
+    assert model.output.dtype == "float32"
+    assert keras.backend.standardize_dtype(model(images()).dtype) == "float32"
+    channel = model.get_layer("scale_channels").network
+    assert channel.get_layer("head").compute_dtype == "bfloat16"
+
+
+def test_channels_come_last_whatever_keras_is_set_to():
+    keras.config.set_image_data_format("channels_first")
+    try:
+        model = gauss_der_resnet(**NETWORK)
+    finally:
+        keras.config.set_image_data_format("channels_last")
+    assert model.count_params() == gauss_der_resnet(**NETWORK).count_params()
+    assert model(images()).shape == (2, 5)
+
+
+def test_trains():
+    model = gauss_der_resnet(**NETWORK, scale_dropout=0.3)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.01), loss)
+    x, y = images(10), np.arange(10) % 5
+    losses = model.fit(x, y, epochs=12, verbose=0).history["loss"]
+    assert losses[-1] < 0.8 * losses[0]
+
+
+REFUSED = [
+    *(("widths", value) for value in ([], 16, "16", [4, 0], [4, 2.5], None)),
+    *(("ratio", value) for value in (0, -1.2, math.nan, math.inf, True, "1.2")),
+    *(("classes", value) for value in (0, 2.5, None)),
+    *(("separable_blocks", value) for value in (-1, 3, 0.5, True, "all")),
+    *(("order", value) for value in (0, 1.5)),
+    ("spatial_selection", "mean"),
+    ("boundary", "same"),
+    ("activation", "tanh"),
+    ("data_format", "channels_first"),
+    ("separable", True),
+]
+
+
+@pytest.mark.parametrize(("argument", "value"), REFUSED)
+def test_refused(argument, value):
+    received = {"widths": r"widths=.*", "spatial_selection": "mode='mean'"}.get(
+        argument, f"{argument}={re.escape(repr(value))}"
+    )
+    with pytest.raises(ValueError, match=f"Received: {received}"):
+        scale_channel(**{**CHANNEL, argument: value})
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "received"),
+    [
+        ("sigma0", [], r"sigma0=\[\]"),
+        ("scale_pooling", "mean", "mode='mean'"),
+        ("scale_dropout", 1.0, "dropout=1.0"),
+        ("strides", 2, "'strides': 2"),
+    ],
+)
+def test_network_refuses(argument, value, received):
+    with pytest.raises(ValueError, match=received):
+        gauss_der_resnet(**{**NETWORK, argument: value})
+
+
+def test_pooling_is_reached():
+    pooling = gauss_der_resnet(**NETWORK, scale_dropout=0.2).layers[-1]
+    assert isinstance(pooling, ScalePooling)
+    assert (pooling.mode, pooling.dropout) == ("max", 0.2)

@@ -1,0 +1,150 @@
+"""`with_sigma0` and `with_input_shape`: the same weights, other scales, other sizes."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_gdrn.layers import GaussDerConv, ScaleChannels, ScalePooling
+from keras_gdrn.models import (
+    gauss_der_resnet,
+    scale_channel,
+    with_input_shape,
+    with_sigma0,
+)
+from tests.layers._contract import randomize
+
+SHAPE, SCALES = (12, 10, 3), (0.5, 1.0)
+OPTIONS = {"input_shape": SHAPE, "classes": 5, "widths": (4, 6), "ratio": 1.2}
+
+
+@pytest.fixture
+def model():
+    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, scale_dropout=0.2, name="mine")
+    randomize(model)
+    return model
+
+
+def images(*shape: int):
+    return np.random.default_rng(0).normal(size=(2, *shape)).astype("float32")
+
+
+def assert_same_weights(model, other):
+    """Not equal ones: the very same."""
+    assert [id(w) for w in model.weights] == [id(w) for w in other.weights]
+
+
+def assert_is_the_network(model, x, **options):
+    """The network built anew with the options, given the model's weights."""
+    expected = gauss_der_resnet(**{**OPTIONS, "sigma0": SCALES, **options})
+    expected.set_weights(model.get_weights())
+    actual = ops.convert_to_numpy(model(x))
+    np.testing.assert_allclose(actual, expected(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sigma0", [[1.0], [0.3, 0.5, 1.0, 2.0, 3.0]])
+def test_other_scales(model, sigma0):
+    denser = with_sigma0(model, sigma0)
+    assert_same_weights(model, denser)
+    assert_is_the_network(denser, images(*SHAPE), sigma0=sigma0)
+    assert denser.get_layer("scale_channels").sigma0 == tuple(sigma0)
+    assert denser.name == "mine"
+    assert [x.name for x in denser.layers] == [x.name for x in model.layers]
+
+
+@pytest.mark.parametrize("size", [(16, 9), (7, 8), (None, None)])
+def test_other_size(model, size):
+    other = with_input_shape(model, (*size, 3))
+    assert_same_weights(model, other)
+    assert other.input_shape == (None, *size, 3)
+    shape = SHAPE if None in size else (*size, 3)
+    assert_is_the_network(other, images(*shape), input_shape=(*size, 3))
+    assert other.name == "mine"
+    channel = other.get_layer("scale_channels").network
+    assert channel.name == "scale_channel"
+    assert channel.input_shape == other.input_shape
+
+
+def test_other_size_of_a_single_channel():
+    channel = scale_channel(**OPTIONS, residual=False)
+    other = with_input_shape(channel, (20, 14, 3))
+    assert_same_weights(channel, other)
+    assert other(images(20, 14, 3)).shape == (2, 5)
+
+
+def test_original_is_left_as_it_was(model):
+    before = ops.convert_to_numpy(model(images(*SHAPE)))
+    with_sigma0(model, [2.0])(images(*SHAPE))
+    with_input_shape(model, (16, 16, 3))(images(16, 16, 3))
+    assert model.input_shape == (None, *SHAPE)
+    np.testing.assert_array_equal(model(images(*SHAPE)), before)
+
+
+def test_training_one_trains_the_other(model):
+    single = with_sigma0(model, [1.0])
+    before = ops.convert_to_numpy(model(images(*SHAPE)))
+    single.compile("sgd", "mse")
+    single.fit(images(*SHAPE), np.ones((2, 5)), verbose=0)
+    assert np.abs(ops.convert_to_numpy(model(images(*SHAPE))) - before).max() > 1e-4
+
+
+def test_dropout_and_policies_are_kept():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, scale_dropout=0.2)
+    keras.config.set_dtype_policy("float32")
+    changed = (with_sigma0(model, [1.0, 2.0]), with_input_shape(model, (16, 16, 3)))
+    for other in changed:
+        assert other.get_layer("scale_pooling").dropout == 0.2
+        assert other.get_layer("scale_pooling").compute_dtype == "float32"
+        assert other.get_layer("scale_channels").compute_dtype == "bfloat16"
+        assert other.output.dtype == "float32"
+
+
+def test_transferred_model_is_saved_and_reloaded(model, tmp_path):
+    other = with_input_shape(with_sigma0(model, [0.7, 1.4, 2.0]), (16, 9, 3))
+    other.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    x = images(16, 9, 3)
+    np.testing.assert_array_equal(loaded(x), other(x))
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        lambda: GaussDerConv(4, 1.0),
+        lambda: keras.Sequential([GaussDerConv(4, 1.0), keras.layers.ReLU()]),
+    ],
+)
+def test_networks_that_are_not_functional(network):
+    image = keras.Input(SHAPE)
+    model = keras.Model(image, ScaleChannels(network(), SCALES)(image))
+    wide = with_input_shape(with_sigma0(model, [1.0]), (16, 20, 3))
+    assert_same_weights(model, wide)
+    assert wide.output_shape == (None, 1, 16, 20, 4)
+    assert wide(images(16, 20, 3)).shape == (2, 1, 16, 20, 4)
+
+
+def test_sequential_models():
+    channels = ScaleChannels(GaussDerConv(4, 1.0), SCALES)
+    model = keras.Sequential([keras.Input(SHAPE), channels, ScalePooling()])
+    wide = with_input_shape(with_sigma0(model, [1.0]), (16, 20, 3))
+    assert_same_weights(model, wide)
+    assert wide(images(16, 20, 3)).shape == (2, 16, 20, 4)
+
+
+def test_model_without_scale_channels_is_refused():
+    channel = scale_channel(**OPTIONS)
+    with pytest.raises(ValueError, match="`with_sigma0`.*'scale_channel'"):
+        with_sigma0(channel, [1.0])
+
+
+@pytest.mark.parametrize("sigma0", [[], [-1.0], 1.0])
+def test_scales_are_refused(model, sigma0):
+    with pytest.raises(ValueError, match="`sigma0`"):
+        with_sigma0(model, sigma0)
+
+
+@pytest.mark.parametrize("shape", [(12, 3), (12, 10, 1), (12, 10, 4, 3)])
+def test_shapes_are_refused(model, shape):
+    with pytest.raises(ValueError, match=r"`input_shape` must have 3.*\(12, 10, 3\)"):
+        with_input_shape(model, shape)

@@ -1,0 +1,57 @@
+"""The package on a machine without TensorFlow."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PROGRAM = """
+import sys
+
+class NoTensorFlow:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("tensorflow", "tensorflow_datasets"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NoTensorFlow())
+import keras
+import numpy as np
+import keras_gdrn
+from keras_gdrn.models import gauss_der_resnet
+
+assert keras.backend.backend() == "jax"
+model = gauss_der_resnet((8, 8, 1), 3, [4], 1.2, [0.5, 1.0], scale_dropout=0.2)
+x = np.random.default_rng(0).normal(size=(4, 8, 8, 1)).astype("float32")
+assert model(x).shape == (4, 3)
+before = model.get_weights()
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+assert np.isfinite(model.train_on_batch(x, np.arange(4) % 3))
+assert any(np.any(a != b) for a, b in zip(before, model.get_weights()))
+assert "tensorflow" not in sys.modules
+print(keras_gdrn.__version__)
+"""
+
+
+def run(program: str, backend: str) -> subprocess.CompletedProcess:
+    environment = os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+
+
+def test_works_on_jax_without_tensorflow():
+    pytest.importorskip("jax")
+    done = run(PROGRAM, "jax")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_blocked_tensorflow_is_noticed():
+    """The test above would fail if the package needed TensorFlow."""
+    needing = PROGRAM.replace("import keras_gdrn\n", "import tensorflow\n", 1)
+    done = run(needing, "jax")
+    assert done.returncode != 0 and "No module named 'tensorflow'" in done.stderr

@@ -1,0 +1,291 @@
+"""Kernels and axis operators against SciPy, pyscsp and the discrete Fourier sum."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from pyscsp import discscsp
+
+from keras_gdrn import kernels
+from tests import _reference
+
+SIGMAS = (0.25, 0.5, 1.0, 2.5, 6.0, 15.0, 40.0)
+SIZES = (1, 2, 7, 16, 33)
+ORDERS = range(5)
+
+each_sigma = pytest.mark.parametrize("sigma", SIGMAS)
+each_order = pytest.mark.parametrize("order", ORDERS)
+each_boundary = pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
+
+
+def spectral_norm(matrix: np.ndarray) -> float:
+    return np.linalg.norm(matrix, ord=2)
+
+
+def signal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=shape)
+
+
+# The kernel along a line
+
+
+@each_sigma
+def test_discrete_gaussian_equals_pyscsp(sigma):
+    expected = discscsp.make1Ddiscgaussfilter(sigma, 1e-10)
+    actual = kernels.discrete_gaussian(sigma, len(expected) // 2)
+    np.testing.assert_allclose(actual, expected, rtol=1e-13)
+
+
+@each_sigma
+def test_discrete_gaussian_has_unit_mass_and_variance_sigma_squared(sigma):
+    radius = kernels.support_radius(sigma)
+    kernel = kernels.discrete_gaussian(sigma, radius)
+    position = np.arange(-radius, radius + 1)
+    assert kernel.sum() == pytest.approx(1, abs=1e-13)
+    assert kernel @ position**2 == pytest.approx(sigma**2, rel=1e-11)
+
+
+@each_sigma
+def test_support_radius_is_the_smallest_that_reaches_rounding(sigma):
+    radius = kernels.support_radius(sigma)
+    kernel = kernels.discrete_gaussian(sigma, radius)
+    assert kernel[0] <= 1e-17 < kernel[1]
+
+
+@each_order
+def test_central_difference_is_pyscsps_mask(order):
+    mask = [[[1]], *(getattr(discscsp, f"d{'x' * n}mask")() for n in range(1, 5))]
+    np.testing.assert_array_equal(kernels.central_difference(order), mask[order][0])
+
+
+@each_order
+@each_sigma
+def test_gaussian_derivative_equals_pyscsp(sigma, order):
+    expected = sigma**order * discscsp.make1Ddiscgaussderfilter(order, sigma, 12)
+    actual = kernels.gaussian_derivative(sigma, order, 10)
+    # Theirs is the response to an impulse, ours is the mask of a correlation.
+    np.testing.assert_allclose(actual, expected[2:-2][::-1], rtol=1e-9, atol=1e-14)
+
+
+@each_order
+@each_sigma
+def test_fourier_response_is_that_of_the_kernel(sigma, order):
+    radius = kernels.support_radius(sigma) + order
+    theta = np.linspace(-np.pi, np.pi, 41)
+    waves = np.exp(1j * np.outer(theta, np.arange(-radius, radius + 1)))
+    expected = waves @ kernels.gaussian_derivative(sigma, order, radius)
+    actual = kernels.fourier_response(theta, sigma, order)
+    np.testing.assert_allclose(
+        actual, expected, rtol=0, atol=1e-12 * sigma**order + 1e-14
+    )
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", [0.3, 1e-2, 5e-3, 1e-6, 1e-10])
+@each_sigma
+def test_truncation_radius_is_the_smallest_that_keeps_the_mass(
+    sigma, epsilon, dimensions
+):
+    radius = kernels.truncation_radius(sigma, epsilon, dimensions)
+    inside = kernels.discrete_gaussian(sigma, radius)
+    assert inside.sum() ** dimensions >= 1 - epsilon
+    assert radius == 0 or inside[1:-1].sum() ** dimensions < 1 - epsilon
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@each_sigma
+def test_truncation_radius_is_pyscsps(sigma, dimensions):
+    length = len(discscsp.make1Ddiscgaussfilter(sigma, 5e-3, dimensions))
+    assert kernels.truncation_radius(sigma, 5e-3, dimensions) == length // 2
+
+
+def test_truncation_radius_of_an_error_below_rounding():
+    assert kernels.truncation_radius(2.0, 1e-16) > kernels.truncation_radius(2.0, 1e-14)
+
+
+# The operators of an axis
+
+
+@each_boundary
+@each_sigma
+@pytest.mark.parametrize("size", SIZES)
+def test_axis_operator_equals_scipy(size, sigma, boundary):
+    x = signal(size)
+    for order in ORDERS:
+        expected = _reference.derivative(x, sigma, order, 0, boundary)
+        actual = kernels.axis_operator(size, sigma, order, boundary) @ x
+        # Differences of order a lose a factor of sigma**a to rounding.
+        atol = 1e-12 + 1e-15 * sigma**order
+        np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=atol)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 2.5, 6.0])
+@pytest.mark.parametrize(
+    "alpha", [a for n in ORDERS for a in kernels.multi_indices(2, n, True)][-15:]
+)
+def test_two_axes_equal_the_jet_of_pyscsp(alpha, sigma):
+    image = signal(17, 12)
+    down, right = alpha
+    method = discscsp.scspnormdermethodobject(epsilon=1e-13)
+    name = "L" + "x" * right + "y" * down
+    # Their y points up.
+    expected = (-1) ** down * discscsp.computeNjetfcn(image, name, sigma, method)
+    rows, columns = (
+        kernels.axis_operator(n, sigma, order, "symmetric")
+        for n, order in zip(image.shape, alpha, strict=True)
+    )
+    np.testing.assert_allclose(rows @ image @ columns.T, expected, atol=1e-10)
+
+
+@each_boundary
+@each_sigma
+def test_rising_ramp_answers_plus_sigma(sigma, boundary):
+    size = 2 * kernels.support_radius(sigma) + 5
+    ramp = np.arange(size) - size // 2
+    response = kernels.axis_operator(size, sigma, 1, boundary) @ ramp
+    assert response[size // 2] == pytest.approx(sigma, rel=1e-9)
+
+
+@each_sigma
+def test_parabola_answers_sigma_squared(sigma):
+    size = 2 * kernels.support_radius(sigma) + 5
+    parabola = (np.arange(size) - size // 2) ** 2 / 2
+    response = kernels.axis_operator(size, sigma, 2, "zero") @ parabola
+    assert response[size // 2] == pytest.approx(sigma**2, rel=1e-9)
+
+
+@each_sigma
+def test_mirror_leaves_a_constant_alone(sigma):
+    smooth, *derivatives = (
+        kernels.axis_operator(9, sigma, order, "symmetric").sum(axis=1)
+        for order in ORDERS
+    )
+    np.testing.assert_allclose(smooth, 1, rtol=1e-12)
+    np.testing.assert_allclose(derivatives, 0, atol=1e-9)
+
+
+# Low rank
+
+
+@each_boundary
+@pytest.mark.parametrize("epsilon", [1e-1, 1e-3, 1e-8])
+@pytest.mark.parametrize("order", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("size", "sigma"), [(64, 1.0), (33, 2.5), (64, 6.0), (24, 40.0)]
+)
+def test_factors_are_within_twice_epsilon(size, sigma, order, epsilon, boundary):
+    operators = [
+        kernels.axis_operator(size, sigma, a, boundary) for a in range(order + 1)
+    ]
+    scale = spectral_norm(np.concatenate(operators, axis=1))
+    analysis, jets, synthesis = kernels.axis_factors(
+        size, sigma, order, boundary, epsilon
+    )
+    identity = np.eye(size)
+    left = identity if synthesis is None else synthesis
+    right = identity if analysis is None else analysis
+    for operator, jet in zip(operators, jets, strict=True):
+        assert spectral_norm(operator - left @ jet @ right) <= 2 * epsilon * scale
+
+
+@each_boundary
+@pytest.mark.parametrize("size", [64, 96])
+@pytest.mark.parametrize("sigma", [3.0, 4.0, 8.0, 24.0])
+def test_rank_falls_as_one_over_sigma(size, sigma, boundary):
+    factors = kernels.axis_factors(size, sigma, 2, boundary, 1e-3)
+    rank = 1.55 * size / sigma
+    assert rank - 1 <= len(factors.analysis) <= rank + 5
+    assert factors.jets.shape == (3, len(factors.analysis), len(factors.analysis))
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_factors_are_the_operators_where_reduction_brings_nothing(order):
+    analysis, jets, synthesis = kernels.axis_factors(16, 0.5, order, "zero", 1e-3)
+    assert analysis is None and synthesis is None
+    for a, jet in enumerate(jets):
+        np.testing.assert_array_equal(jet, kernels.axis_operator(16, 0.5, a, "zero"))
+
+
+@each_boundary
+def test_factors_have_orthonormal_bases(boundary):
+    analysis, _, synthesis = kernels.axis_factors(40, 6.0, 2, boundary, 1e-3)
+    identity = np.eye(len(analysis))
+    np.testing.assert_allclose(analysis @ analysis.T, identity, atol=1e-12)
+    np.testing.assert_allclose(synthesis.T @ synthesis, identity, atol=1e-12)
+
+
+def test_factors_are_read_only():
+    for array in kernels.axis_factors(40, 6.0, 2, "zero", 1e-3):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+# Multi-indices
+
+
+def test_multi_indices_come_by_order():
+    expected = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+    assert kernels.multi_indices(2, 2) == expected
+    assert kernels.multi_indices(2, 2, zero_order=True) == ((0, 0), *expected)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@each_order
+def test_multi_indices_are_all_of_them(order, dimensions):
+    indices = kernels.multi_indices(dimensions, order, zero_order=True)
+    assert len(set(indices)) == len(indices) == math.comb(order + dimensions, order)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@each_order
+def test_multinomials_expand_the_power_of_a_sum(order, dimensions):
+    direction = np.array([0.7, -1.3, 2.1])[:dimensions]
+    indices = kernels.multi_indices(dimensions, order, zero_order=True)
+    terms = [
+        kernels.multinomial(alpha) * np.prod(direction**alpha)
+        for alpha in indices
+        if sum(alpha) == order
+    ]
+    assert sum(terms) == pytest.approx(direction.sum() ** order)
+
+
+def test_multinomial_counts_orderings():
+    for alpha in itertools.product(range(4), range(3), range(2)):
+        assert kernels.multinomial(alpha) == _reference.orderings(alpha)
+
+
+# Errors
+
+
+@pytest.mark.parametrize("sigma", [0, -1.0, math.nan, math.inf, True, "1", None])
+def test_sigma_is_refused(sigma):
+    with pytest.raises(ValueError, match=rf"`sigma`.*Received: sigma={sigma!r}"):
+        kernels.discrete_gaussian(sigma, 3)
+
+
+@pytest.mark.parametrize("epsilon", [0, 1, -1e-3, math.nan, True, "small"])
+def test_epsilon_is_refused(epsilon):
+    with pytest.raises(ValueError, match=rf"`epsilon`.*Received: epsilon={epsilon!r}"):
+        kernels.truncation_radius(1.0, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kernels.central_difference(-1), "`order`.*order=-1"),
+        (lambda: kernels.truncation_radius(1, 0.1, 0), "`dimensions`.*dimensions=0"),
+        (lambda: kernels.axis_operator(0, 1, 1, "zero"), "`size`.*size=0"),
+        (lambda: kernels.axis_operator(5, 1, 1, "wrap"), "`boundary`.*'wrap'"),
+    ],
+)
+def test_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_reach_is_refused_only_beyond_every_axis():
+    kernels.check_reach(9.0, (8, 10))
+    kernels.check_reach(99.0, (8, None))
+    with pytest.raises(ValueError, match=r"`sigma`.*sigma=11 .*\(8, 10\)"):
+        kernels.check_reach(11.0, (8, 10))

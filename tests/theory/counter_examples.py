@@ -1,0 +1,113 @@
+"""Layers and networks that break one claim each, on purpose."""
+
+import keras
+import numpy as np
+from keras import ops
+from theory_networks import array, at_scale, with_jet
+
+from keras_gdrn import kernels
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
+
+
+def forgets_the_scale(network):
+    """Applies the network itself, whatever the initial scale."""
+    return lambda sigma0, images: array(network(images))
+
+
+def without_scale_normalization(layer):
+    """Gaussian derivatives without the factor `σ^|α|`: `C_α / σ_0^|α|`."""
+
+    def apply(sigma0, images):
+        plain = with_jet(layer, lambda alpha, c: c / sigma0 ** sum(alpha))
+        return at_scale(plain)(sigma0, images)
+
+    return apply
+
+
+class SubsampledBlock(keras.layers.Layer):
+    """A block at half the resolution, brought back to full size by repetition."""
+
+    def __init__(self, block):
+        super().__init__()
+        self.block = block
+
+    def call(self, inputs):
+        height, width = inputs.shape[1:3]
+        x = self.block(ops.average_pool(inputs, 2, padding="same"))
+        x = ops.repeat(ops.repeat(x, 2, axis=1), 2, axis=2)
+        return x[:, :height, :width]
+
+
+class HalfPixelShift(GaussDerConv):
+    """A kernel of even size: the response lies between two pixels of the first axis."""
+
+    def call(self, inputs):
+        y = super().call(inputs)
+        return (y + ops.roll(y, 1, axis=1)) / 2
+
+
+class WithoutMultinomial(GaussDerConv):
+    """A jet in which every mixed derivative counts once."""
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.multinomials = [1] * len(self.indices)
+
+
+class SmoothThenDifference(GaussDerConv):
+    """The paper's order of evaluation in two dimensions: smooth, round, difference."""
+
+    def call(self, inputs):
+        x = ops.cast(inputs, self.compute_dtype)
+        for axis in (1, 2):
+            smooth = kernels.axis_operator(x.shape[axis], self.sigma, 0, self.boundary)
+            smooth = ops.convert_to_tensor(smooth, dtype=x.dtype)
+            x = ops.moveaxis(ops.tensordot(smooth, x, axes=([1], [axis])), 0, axis)
+        responses = [self._difference(x, alpha) for alpha in self.indices]
+        return sum(
+            m * ops.matmul(response, ops.convert_to_tensor(self.kernel)[i])
+            for i, (m, response) in enumerate(
+                zip(self.multinomials, responses, strict=True)
+            )
+        )
+
+    def _difference(self, x, alpha):
+        for axis, order in enumerate(alpha, start=1):
+            before, after = ops.roll(x, 1, axis=axis), ops.roll(x, -1, axis=axis)
+            if order == 1:
+                x = (after - before) / 2
+            elif order == 2:
+                x = after - 2 * x + before
+        return self.sigma ** sum(alpha) * x
+
+
+class ChannelByChannel(keras.layers.Layer):
+    """Applies the network once for each scale, with batch statistics of their own."""
+
+    def __init__(self, network, sigma0):
+        super().__init__()
+        self.network = network
+        self.parts = [ScaleChannels(network, [scale]) for scale in sigma0]
+
+    def call(self, inputs, training=None):
+        parts = [part(inputs, training=training) for part in self.parts]
+        return ops.concatenate(parts, axis=1)
+
+
+def with_separate_weights(network, sigma0):
+    """Each scale channel has its own copy of the network, equal when it is made."""
+    copies = [keras.models.clone_model(network) for _ in sigma0]
+    for copy in copies:
+        copy.set_weights(network.get_weights())
+
+    def apply(images):
+        pairs = zip(sigma0, copies, strict=True)
+        return np.stack([at_scale(copy)(scale, images) for scale, copy in pairs], 1)
+
+    return apply
+
+
+def sampled_gaussian(sigma, radius):
+    """The continuous Gaussian at the pixels, normalized to sum 1."""
+    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    return kernel / kernel.sum()

@@ -1,0 +1,60 @@
+"""Mirror and transposition symmetries of the Gaussian derivative layer."""
+
+import numpy as np
+import pytest
+from counter_examples import HalfPixelShift
+from symmetry_assertions import (
+    assert_mirror_covariant,
+    assert_transposition_covariant,
+)
+from theory_networks import random_layer
+
+RANDOM = np.random.default_rng(0)
+# Unequal axes of even and odd size: an exchange of the two cannot go unseen.
+IMAGES = RANDOM.normal(size=(2, 40, 33, 3)).astype("float32")
+VOLUMES = RANDOM.normal(size=(1, 12, 10, 9, 2)).astype("float32")
+
+KINDS = [
+    {},
+    {"order": 1},
+    {"order": 3},
+    {"zero_order": True},
+    {"separable": True},
+    {"boundary": "symmetric"},
+]
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("sigma", [1.0, 4.0])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_mirroring(axis, sigma, options):
+    layer = random_layer((40, 33, 3), 4, sigma=sigma, **options)
+    assert_mirror_covariant(layer, IMAGES, axis=axis, tolerance=1e-3)
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("sigma", [1.0, 4.0])
+def test_transposition(sigma, options):
+    layer = random_layer((40, 33, 3), 4, sigma=sigma, **options)
+    assert_transposition_covariant(layer, IMAGES, axes=(1, 0), tolerance=1e-5)
+
+
+def test_volumes():
+    layer = random_layer((12, 10, 9, 2), 3, order=3)
+    assert_mirror_covariant(layer, VOLUMES, axis=1, tolerance=1e-5)
+    assert_transposition_covariant(layer, VOLUMES, axes=(2, 0, 1), tolerance=1e-5)
+
+
+class TestCounterExamples:
+    def layer(self):
+        return random_layer((40, 33, 3), 4, kind=HalfPixelShift)
+
+    def test_kernels_of_even_size_are_not_mirrored(self):
+        with pytest.raises(AssertionError, match="not mirror covariant"):
+            assert_mirror_covariant(self.layer(), IMAGES, axis=0, tolerance=0.1)
+
+    def test_axes_of_unlike_kernels_are_not_transposed(self):
+        with pytest.raises(AssertionError, match="not transposition covariant"):
+            assert_transposition_covariant(
+                self.layer(), IMAGES, axes=(1, 0), tolerance=0.1
+            )

@@ -1,0 +1,151 @@
+"""Scale covariance of a layer, a residual block and a whole 18-layer scale channel."""
+
+import keras
+import numpy as np
+import pytest
+from analytic_images import AnalyticImage, coordinates, sample
+from assertions import assert_scale_covariant, scale_covariance_error, values_at
+from counter_examples import (
+    SubsampledBlock,
+    forgets_the_scale,
+    without_scale_normalization,
+)
+from theory_networks import (
+    at_scale,
+    feature_maps,
+    random_block,
+    random_channel,
+    random_layer,
+    with_statistics_of,
+)
+
+IMAGE = AnalyticImage()
+SHAPE = (113, 113, 3)
+FACTORS = [2**0.5, 2.0]
+
+# Relative errors allowed at sigma0, at most those of the project's prototype.
+LAYER = {1.0: 1.4e-2, 4.0: 4e-3}
+CHANNEL = {0.5: (113, 7e-2), 1.0: (151, 3.3e-2), 2.0: (221, 1.3e-2)}
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("sigma0", LAYER)
+def test_layer(sigma0, factor):
+    layer = at_scale(random_layer(SHAPE))
+    assert_scale_covariant(
+        layer, IMAGE, sigma0=sigma0, factor=factor, tolerance=LAYER[sigma0]
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"order": 1},
+        {"order": 3},
+        {"zero_order": True},
+        {"separable": True},
+        {"boundary": "symmetric"},
+    ],
+    ids=str,
+)
+def test_kinds_of_layers(options):
+    layer = at_scale(random_layer(SHAPE, **options))
+    assert_scale_covariant(layer, IMAGE, sigma0=2.0, tolerance=1e-2)
+
+
+@pytest.mark.parametrize(("dimensions", "size", "crop"), [(1, 113, 24), (3, 41, 6)])
+def test_dimensions(dimensions, size, crop):
+    image = AnalyticImage(dimensions=dimensions, channels=2, extent=size / 2)
+    layer = at_scale(random_layer((*[None] * dimensions, 2), 3))
+    assert_scale_covariant(layer, image, size=size, crop=crop, tolerance=1.4e-2)
+
+
+@pytest.mark.parametrize("options", [{}, {"zero_order": True}, {"separable": True}])
+@pytest.mark.parametrize("factor", FACTORS)
+def test_residual_block(factor, options):
+    block = at_scale(random_block(SHAPE, **options))
+    assert_scale_covariant(block, IMAGE, sigma0=2.0, factor=factor, tolerance=5e-3)
+
+
+@pytest.mark.parametrize("sigma0", CHANNEL)
+def test_channel_of_18_layers(sigma0):
+    size, tolerance = CHANNEL[sigma0]
+    channel = at_scale(feature_maps(random_channel()))
+    assert_scale_covariant(
+        channel, IMAGE, sigma0=sigma0, size=size, tolerance=tolerance
+    )
+
+
+@pytest.mark.parametrize("options", [{"zero_order": True}, {"boundary": "symmetric"}])
+def test_kinds_of_channels_at_factor_sqrt_2(options):
+    channel = at_scale(feature_maps(random_channel(**options)))
+    assert_scale_covariant(
+        channel, IMAGE, size=151, factor=2**0.5, tolerance=CHANNEL[1.0][1]
+    )
+
+
+def test_channel_with_statistics_of_images():
+    """As after training: every layer's output is brought to unit variance.
+
+    A derivative strengthens the finest details, which are discretized worst, and
+    normalization keeps them from fading: eighteen layers add up their errors.
+    """
+    images = np.concatenate([sample(AnalyticImage(i), 113) for i in (11, 12)])
+    channel = with_statistics_of(random_channel(boundary="symmetric"), images)
+    maps = at_scale(feature_maps(channel))
+    coarse = scale_covariance_error(maps, IMAGE, 1.0, 2.0, 113, 24)
+    assert_scale_covariant(maps, IMAGE, sigma0=2.0, tolerance=0.12)
+    assert scale_covariance_error(maps, IMAGE, 2.0, 2.0, 113, 24) < coarse / 2
+
+
+def test_error_is_discretization_error_of_second_order():
+    """On images with details in proportion to σ_0, it falls as 1 / σ_0²."""
+    maps = at_scale(random_layer((None, None, 3), epsilon=1e-6))
+    errors = []
+    for sigma0 in (0.5, 1.0, 2.0):
+        scene = _magnified(IMAGE, sigma0)
+        size, crop = int(112 * sigma0) + 1, int(24 * sigma0)
+        errors.append(scale_covariance_error(maps, scene, sigma0, 2.0, size, crop))
+    print("relative errors at σ_0 = 1/2, 1, 2:", errors)
+    ratios = np.divide(errors[:-1], errors[1:])
+    np.testing.assert_allclose(ratios, 4, rtol=0.2)
+
+
+def test_interpolation_is_more_exact_than_the_tolerances():
+    maps = sample(IMAGE, 113)[0].astype("float64")
+    points = 2**0.5 * np.arange(-24, 25)
+    between = values_at(maps, points)
+    np.testing.assert_allclose(between, IMAGE(points, points), atol=1e-3 * maps.std())
+    pixels = coordinates(113)
+    np.testing.assert_allclose(values_at(maps, pixels), maps, atol=1e-9)
+
+
+def _magnified(image, factor):
+    magnified = AnalyticImage()
+    magnified.width = image.width * factor
+    magnified.center = image.center * factor
+    magnified.wave = image.wave / factor
+    return magnified
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+class TestCounterExamples:
+    def test_no_scale_normalization(self, factor):
+        self.assert_rejected(without_scale_normalization(random_layer(SHAPE)), factor)
+
+    def test_plain_convolution(self, factor):
+        plain = keras.layers.Conv2D(8, 3, padding="same")
+        self.assert_rejected(at_scale(plain), factor)
+
+    def test_scale_channels_that_forget_the_scale(self, factor):
+        self.assert_rejected(forgets_the_scale(random_layer(SHAPE)), factor)
+
+    def test_subsampling(self, factor):
+        block = SubsampledBlock(random_block((None, None, 3)))
+        self.assert_rejected(at_scale(block), factor)
+
+    def assert_rejected(self, maps, factor):
+        with pytest.raises(AssertionError, match="not scale covariant"):
+            assert_scale_covariant(
+                maps, IMAGE, sigma0=2.0, factor=factor, tolerance=3e-2
+            )

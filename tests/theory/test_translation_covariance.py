@@ -1,0 +1,86 @@
+"""Translation covariance of the maps, and invariance of the maximum over space."""
+
+import functools
+
+import keras
+import pytest
+from analytic_images import AnalyticImage
+from assertions import assert_translation_covariant, assert_translation_invariant
+from counter_examples import SubsampledBlock
+from theory_networks import (
+    array,
+    at_scale,
+    feature_maps,
+    random_block,
+    random_channel,
+    random_layer,
+)
+
+from keras_gdrn.layers import SpatialSelection
+
+IMAGE = AnalyticImage()
+SMALL_OBJECT = AnalyticImage(blobs=8, extent=8.0)
+SHAPE = (113, 113, 3)
+
+
+@pytest.mark.parametrize("boundary", ["zero", "symmetric"])
+@pytest.mark.parametrize("sigma0", [0.5, 1.0, 4.0])
+def test_layer(sigma0, boundary):
+    layer = at_scale(random_layer(SHAPE, boundary=boundary))
+    assert_translation_covariant(
+        functools.partial(layer, sigma0), IMAGE, tolerance=2e-3
+    )
+
+
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_dimensions(dimensions):
+    image = AnalyticImage(dimensions=dimensions, channels=2, extent=30.0)
+    layer = random_layer((*[None] * dimensions, 2), 3, sigma=2.0)
+    assert_translation_covariant(
+        lambda images: array(layer(images)),
+        image,
+        shift=(3, -5, 2)[:dimensions],
+        size=61,
+        crop=10,
+        tolerance=2e-3,
+    )
+
+
+def test_channel_of_18_layers():
+    maps = at_scale(feature_maps(random_channel()))
+    assert_translation_covariant(
+        functools.partial(maps, 1.0), IMAGE, size=151, tolerance=5e-3
+    )
+
+
+@pytest.mark.parametrize("shift", [(3, -5), (-4, 0)])
+def test_max_selection_is_invariant(shift):
+    channel = random_channel(widths=(8, 8), spatial_selection="max")
+    score = functools.partial(at_scale(channel), 1.0)
+    assert_translation_invariant(score, SMALL_OBJECT, shift=shift, tolerance=5e-3)
+
+
+class TestCounterExamples:
+    def test_center_selection_is_not_invariant(self):
+        channel = random_channel(widths=(8, 8), spatial_selection="center")
+        score = functools.partial(at_scale(channel), 1.0)
+        with pytest.raises(AssertionError, match="not translation invariant"):
+            assert_translation_invariant(score, SMALL_OBJECT, tolerance=0.2)
+
+    def test_subsampling(self):
+        block = SubsampledBlock(random_block((None, None, 3)))
+        with pytest.raises(AssertionError, match="not translation covariant"):
+            assert_translation_covariant(
+                lambda images: array(block(images)), IMAGE, tolerance=2e-2
+            )
+
+    def test_dense_layer(self):
+        dense = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(4)])
+        select = keras.Sequential([SpatialSelection("max")])
+        assert_translation_invariant(
+            lambda images: array(select(images)), SMALL_OBJECT, tolerance=1e-6
+        )
+        with pytest.raises(AssertionError, match="not translation invariant"):
+            assert_translation_invariant(
+                lambda images: array(dense(images)), SMALL_OBJECT, tolerance=0.2
+            )

@@ -1,0 +1,107 @@
+"""Layers and networks with random weights and statistics, as functions on arrays."""
+
+import keras
+import numpy as np
+
+from keras_gdrn.kernels import multinomial
+from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, ScaleChannels
+from keras_gdrn.models import scale_channel
+
+EIGHTEEN_LAYERS = {"widths": (8,) * 9, "ratio": 1.2}
+
+
+def array(tensor):
+    """Any backend's tensor of any float type, as float64."""
+    return np.asarray(keras.ops.cast(tensor, "float32"), dtype="float64")
+
+
+def at_scale(network, channels=ScaleChannels):
+    """The function `(sigma0, images) -> network's output` at the initial scale."""
+
+    def apply(sigma0, images):
+        return array(channels(network, [sigma0])(images))[:, 0]
+
+    return apply
+
+
+def random_layer(
+    input_shape, filters=8, seed=1, sigma=1.0, kind=GaussDerConv, **options
+):
+    keras.utils.set_random_seed(seed)
+    layer = kind(filters, sigma, **options)
+    layer.build((None, *input_shape))
+    return layer
+
+
+def random_block(input_shape, filters=8, seed=1, **options):
+    keras.utils.set_random_seed(seed)
+    block = GaussDerResidualBlock(filters, 1.0, **options)
+    block.build((None, *input_shape))
+    return randomized(block, seed)
+
+
+def random_channel(input_shape=(None, None, 3), classes=6, seed=1, **options):
+    """A scale channel; by default of 18 layers."""
+    keras.utils.set_random_seed(seed)
+    options = {**EIGHTEEN_LAYERS, **options}
+    return randomized(scale_channel(input_shape, classes, **options), seed)
+
+
+def feature_maps(channel):
+    """The channel without its spatial selection."""
+    return keras.Model(channel.input, channel.get_layer("head").output)
+
+
+def randomized(network, seed=0):
+    """Random statistics, scales and shifts of batch normalization, random biases."""
+    random = np.random.default_rng(seed)
+    ranges = {
+        "gamma": (0.7, 1.3),
+        "beta": (-0.1, 0.1),
+        "moving_mean": (-0.1, 0.1),
+        "moving_variance": (0.7, 1.4),
+        "bias": (-0.05, 0.05),
+    }
+    for weight in network.weights:
+        if weight.name in ranges:
+            weight.assign(random.uniform(*ranges[weight.name], weight.shape))
+    return network
+
+
+def batch_normalizations(network):
+    layers = network._flatten_layers()
+    return [x for x in layers if isinstance(x, keras.layers.BatchNormalization)]
+
+
+def with_statistics_of(network, images, sigma0=1.0):
+    """Gives batch normalization the statistics of `images`, as training would."""
+    layers = batch_normalizations(network)
+    momenta = [layer.momentum for layer in layers]
+    for layer in layers:
+        layer.momentum = 0.0
+    ScaleChannels(network, [sigma0])(images, training=True)
+    for layer, momentum in zip(layers, momenta, strict=True):
+        layer.momentum = momentum
+    return network
+
+
+def with_jet(layer, change):
+    """A copy of the layer in which `C_α` is replaced by `change(alpha, C_α)`."""
+    copy = type(layer).from_config(layer.get_config())
+    spatial = [None] * len(layer.indices[0])
+    copy.build((None, *spatial, layer.input_spec.axes[-1]))
+    jet, *others = layer.get_weights()
+    changed = [change(alpha, c) for alpha, c in zip(layer.indices, jet, strict=True)]
+    copy.set_weights([np.stack(changed), *others])
+    return copy
+
+
+def derivative(alpha, sigma, **options):
+    """The layer that answers `σ^|α| ∂^α` alone, one channel in and one out."""
+    options = {"order": max(sum(alpha), 1), "zero_order": True, **options}
+    layer = random_layer((*[None] * len(alpha), 1), 1, sigma=sigma, **options)
+
+    def select(index, c):
+        return np.full_like(c, float(index == alpha) / multinomial(alpha))
+
+    return with_jet(layer, select)
