@@ -9,14 +9,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# TensorFlow else greets a machine without a GPU by several lines of errors.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 import keras_gdrn
-from keras_gdrn.data import DATASETS, rescaled
+from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
     plot_scale_generalisation,
@@ -50,6 +51,23 @@ def training_data(
 
     data = tf.data.Dataset.zip(data, seeds).map(prepare, tf.data.AUTOTUNE)
     return data.prefetch(tf.data.AUTOTUNE)
+
+
+def test_sets(
+    name: str, factors: Sequence[float], **options
+) -> dict[float, tf.data.Dataset]:
+    """The test set at each size factor."""
+    return {factor: rescaled(name, "test", factor, **options) for factor in factors}
+
+
+def sample_images(
+    name: str, factors: Sequence[float], count: int = 4, **options
+) -> dict[float, np.ndarray]:
+    """A few test images at each size factor."""
+    return {
+        factor: rescaled_arrays(name, "test", factor, limit=count, **options)[0]
+        for factor in factors
+    }
 
 
 def compile_classifier(
@@ -169,10 +187,11 @@ def _markdown(table: str, record: Mapping[str, Any]) -> str:
     hardware = ", ".join(
         [f"{found['cores']} cores of {found['processor']}", *found["gpus"]]
     )
+    times = ", ".join(f"{what} {s:.0f} s" for what, s in record["seconds"].items())
     return (
         f"# Accuracy at each size factor (training: 1)\n\n{table}\n\n"
         f"- Command: `{record['command']}`\n"
-        f"- Time: {record['seconds']:.0f} s on {hardware}\n"
+        f"- Time: {times} on {hardware}\n"
         f"- Versions: Keras {found['keras']} on {found['backend']}, TensorFlow "
         f"{found['tensorflow']}, keras_gdrn {found['keras_gdrn']}\n"
         f"- Settings: `{json.dumps(record['settings'])}`\n"

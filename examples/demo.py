@@ -19,17 +19,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import keras
-from common import (
+from common import (  # before Keras: it keeps TensorFlow quiet
     VERBOSE,
     compile_classifier,
+    sample_images,
+    test_sets,
     training_data,
     with_progress,
     write_results,
 )
+
+# isort: split
+import keras
 from keras import layers
 
-from keras_gdrn.data import SIZE_FACTORS, rescaled, rescaled_arrays
+from keras_gdrn.data import SIZE_FACTORS
 from keras_gdrn.evaluation import scale_generalisation, scale_selection_histogram
 from keras_gdrn.models import gauss_der_resnet, with_sigma0
 
@@ -84,7 +88,7 @@ def main() -> None:
 
 def run(settings: Settings, out: Path) -> None:
     start = time.perf_counter()
-    tests = test_sets(settings, settings.test_images)
+    tests = digits_tests(settings, settings.test_images)
     networks = {}
 
     print("A plain CNN, trained at size factor 1")
@@ -113,13 +117,15 @@ def run(settings: Settings, out: Path) -> None:
     networks[name] = scale_generalisation(network, with_progress(tests))
 
     print("Which scale channels decide")
-    some = test_sets(settings, settings.histogram_images)
+    some = digits_tests(settings, settings.histogram_images)
     histogram = scale_selection_histogram(network, with_progress(some))
     record = {
         "settings": dataclasses.asdict(settings),
-        "seconds": time.perf_counter() - start,
+        "seconds": {"in all": time.perf_counter() - start},
     }
-    write_results(out, networks, histogram, sample(settings), record)
+    write_results(
+        out, networks, histogram, sample_images("digits", settings.factors), record
+    )
 
 
 def plain_cnn(widths: Sequence[int]) -> keras.Model:
@@ -164,18 +170,8 @@ def train(
     model.fit(data, epochs=epochs, shuffle=False, verbose=VERBOSE)
 
 
-def test_sets(settings: Settings, limit: int | None) -> dict:
-    return {
-        factor: rescaled("digits", "test", factor, batch_size=100, limit=limit)
-        for factor in settings.factors
-    }
-
-
-def sample(settings: Settings) -> dict:
-    """Four test images at each of the sizes."""
-    return {
-        f: rescaled_arrays("digits", "test", f, limit=4)[0] for f in settings.factors
-    }
+def digits_tests(settings: Settings, limit: int | None) -> dict:
+    return test_sets("digits", settings.factors, batch_size=100, limit=limit)
 
 
 if __name__ == "__main__":

@@ -40,21 +40,21 @@ def plot_scale_generalisation(
     """
     if not results:
         raise ValueError("`results` must hold at least one model's results.")
-    figure, axes = _canvas(axes, (6.4, 4.2))
+    figure, plot = _axes(axes)
     width = 2 ** (1 / 8)  # half the step of the usual size factors, to either side
-    axes.axvspan(trained_at / width, trained_at * width, color="0.9", lw=0, zorder=0)
+    plot.axvspan(trained_at / width, trained_at * width, color="0.9", lw=0, zorder=0)
     for index, (name, result) in enumerate(results.items()):
         marker = _MARKERS[index % len(_MARKERS)]
         accuracies = 100 * result.accuracies
-        axes.plot(result.factors, accuracies, marker=marker, ms=5, label=name)
+        plot.plot(result.factors, accuracies, marker=marker, ms=5, label=name)
     factors = sorted({float(f) for result in results.values() for f in result.factors})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(factors, [size_label(factor) for factor in factors])
-    axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    axes.set_xlabel("size factor of the test images (training: shaded)")
-    axes.set_ylabel("accuracy [%]")
-    axes.legend()
+    plot.set_xscale("log", base=2)
+    plot.set_xticks(factors, [size_label(factor) for factor in factors])
+    plot.minorticks_off()
+    plot.grid(alpha=0.3)
+    plot.set_xlabel("size factor of the test images (training: shaded)")
+    plot.set_ylabel("accuracy [%]")
+    plot.legend()
     return figure
 
 
@@ -72,19 +72,19 @@ def plot_scale_selection_histogram(
     Raises:
         ImportError: If matplotlib is not installed.
     """
-    figure, axes = _canvas(axes, (6.4, 4.2))
+    figure, plot = _axes(axes)
     order = np.argsort(histogram.sigma0)
     shares = histogram.shares[:, order].T
-    image = axes.imshow(shares, origin="lower", aspect="auto", cmap="Greys", vmin=0)
-    axes.set_xticks(
+    image = plot.imshow(shares, origin="lower", aspect="auto", cmap="Greys", vmin=0)
+    plot.set_xticks(
         range(len(histogram.factors)), [size_label(f) for f in histogram.factors]
     )
-    axes.set_yticks(
+    plot.set_yticks(
         range(len(order)), [_number(sigma) for sigma in histogram.sigma0[order]]
     )
-    axes.set_xlabel("size factor of the test images")
-    axes.set_ylabel("initial scale σ₀ of the scale channel [pixels]")
-    bar = figure.colorbar(image, ax=axes)
+    plot.set_xlabel("size factor of the test images")
+    plot.set_ylabel("initial scale σ₀ of the scale channel [pixels]")
+    bar = figure.colorbar(image, ax=plot)
     bar.set_label("mean share in the decision")
     return figure
 
@@ -107,11 +107,11 @@ def basis_kernels(
         ValueError: If a scale is not a positive number or `order` is negative.
         ImportError: If matplotlib is not installed.
     """
-    sigmas = [sigma] if isinstance(sigma, (int, float)) else list(sigma)
+    sigmas = [float(value) for value in np.atleast_1d(sigma)]
     jets = [jet_kernels(value, order) for value in sigmas]
     side = 1.15 * (order + 1)
-    figure, _ = _canvas(None, (side * len(sigmas), side + 0.4), empty=True)
-    parts = np.atleast_1d(figure.subfigures(1, len(sigmas)))
+    figure = _figure((side * len(sigmas), side + 0.4))
+    parts = figure.subfigures(1, len(sigmas), squeeze=False)[0]
     for part, value, jet in zip(parts, sigmas, jets, strict=True):
         part.suptitle(f"σ = {value:g}")
         _draw_triangle(part, jet, order)
@@ -132,7 +132,7 @@ def plot_sizes(images: Mapping[float, np.ndarray]) -> "Figure":
     rows = min((len(stack) for stack in images.values()), default=0)
     if not rows:
         raise ValueError("`images` must hold at least one image for each size factor.")
-    figure, _ = _canvas(None, (len(images), rows + 0.3), empty=True)
+    figure = _figure((len(images), rows + 0.3))
     place = {"left": 0.01, "right": 0.99, "bottom": 0.02, "top": 1 - 0.3 / (rows + 0.3)}
     grid = figure.add_gridspec(rows, len(images), wspace=0.08, hspace=0.08, **place)
     for column, (factor, stack) in enumerate(sorted(images.items())):
@@ -155,11 +155,11 @@ def size_label(factor: float) -> str:
 
 def jet_kernels(
     sigma: float, order: int, radius: int | None = None
-) -> dict[tuple[int, int], np.ndarray]:
+) -> dict[tuple[int, ...], np.ndarray]:
     """Scale-normalized derivatives `σ^|α| g_α` of the discrete Gaussian.
 
-    All with `|α| <= order`, as functions of the position, so as the kernels of a true convolution: a layer's
-    correlation applies them reflected.
+    All with `|α| <= order`, as functions of the position: the kernels of a true
+    convolution, which a layer's correlation applies reflected.
 
     Args:
         sigma: Scale in pixels.
@@ -169,8 +169,13 @@ def jet_kernels(
     Returns:
         For each multi-index (along y, along x) an array `(2 radius + 1, 2 radius + 1)`,
         by order and from derivatives along x to those along y.
+
+    Raises:
+        ValueError: If `sigma` is not a positive number or `order` is negative.
     """
     kernels.check_sigma(sigma)
+    if order < 0:
+        raise ValueError(f"`order` must be >= 0. Received: order={order}")
     if radius is None:
         radius = max(5, math.ceil(4 * sigma))
     along = [
@@ -196,12 +201,15 @@ def _draw_triangle(part: Any, jet: dict, order: int) -> None:
         axes.set_axis_off()
 
 
-def _canvas(
-    axes: "Axes | None", size: tuple[float, float], empty: bool = False
-) -> tuple[Any, Any]:
-    """The figure and axes to draw in, new ones where none are given."""
+def _axes(axes: "Axes | None") -> tuple[Any, Any]:
+    """The axes to draw in and their figure, both new where none are given."""
     if axes is not None:
         return axes.figure, axes
+    figure = _figure((6.4, 4.2), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _figure(size: tuple[float, float], **options: Any) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -209,8 +217,7 @@ def _canvas(
             "Figures need matplotlib, which is the extra `viz`: "
             "pip install keras_gdrn[viz]"
         ) from error
-    figure = Figure(figsize=size, dpi=150, layout=None if empty else "constrained")
-    return figure, None if empty else figure.add_subplot()
+    return Figure(figsize=size, dpi=150, **options)
 
 
 def _number(value: float) -> str:

@@ -12,6 +12,37 @@ def gradients(layer, x, upstream, training=False):
     return [keras.ops.convert_to_numpy(gradient) for gradient in grads]
 
 
+class InputGradient(keras.layers.Layer):
+    """`∂/∂x Σ layer(x)²`, as a layer: differentiated, it gives second derivatives."""
+
+    def __init__(self, layer):
+        super().__init__(dtype=layer.dtype_policy)
+        self.layer = layer
+
+    def call(self, inputs):
+        def energy(x):
+            return keras.ops.sum(keras.ops.square(self.layer(x)))
+
+        if keras.backend.backend() == "jax":
+            import jax
+
+            return jax.grad(energy)(inputs)
+        if keras.backend.backend() == "torch":
+            import torch
+
+            x = inputs.requires_grad_()
+            return torch.autograd.grad(energy(x), x, create_graph=True)[0]
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            total = energy(inputs)
+        return tape.gradient(total, inputs)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+
 def directional_differences(layer, x, upstream, step=1e-5, seed=0):
     """The same gradients along one random direction each, by central differences.
 

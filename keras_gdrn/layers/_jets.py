@@ -17,6 +17,7 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn.kernels import AxisFactors
+from keras_gdrn.layers._order import after
 
 
 def filtered(x, kernel, factors: list[list[AxisFactors]], indices, constant=True):
@@ -62,6 +63,7 @@ def _forward(x, kernel, factors, indices):
     y, coefficients = [], []
     for part, axes in zip(_split(x, len(factors)), factors, strict=True):
         axes = _tensors(axes, x.dtype)
+        part = after(part, y[-1] if y else None)
         coefficients.append(_analysed(part, axes))
         responses = _jet(coefficients[-1], axes, indices, channels=x.shape[-1])
         y.append(_synthesised(_mixed(responses, weights), axes))
@@ -80,6 +82,7 @@ def _backward(y_bar, coefficients, kernel, factors, indices):
     parts = _split(y_bar, len(factors))
     for part, x, axes in zip(parts, coefficients, factors, strict=True):
         axes = _tensors(axes, y_bar.dtype, adjoint=True)
+        part = after(part, x_bar[-1] if x_bar else None)
         responses = _jet(_analysed(part, axes), axes, indices, y_bar.shape[-1])
         x_bar.append(_synthesised(_mixed(responses, weights), axes))
         kernel_bar.append(_correlated(x, responses, kernel))

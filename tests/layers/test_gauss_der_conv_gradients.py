@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
-from tests._gradients import directional_differences, gradients
+from tests._gradients import InputGradient, directional_differences, gradients
 from tests.layers._contract import randomize
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -86,6 +86,14 @@ def test_every_pixel_and_every_weight(options):
         unit[position] = 1
         conv.kernel.assign(unit)
         assert kernel_bar[position] == pytest.approx(total(x)[0], abs=1e-11)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 4.0])
+def test_second_derivatives(sigma):
+    """A penalty on the gradient in the image has a gradient in the weights."""
+    conv = GaussDerConv(2, sigma, activation="tanh", dtype="float64")
+    conv.build((None, 9, 12, 2))
+    assert_gradients_are_slopes(InputGradient(conv), (9, 12, 2))
 
 
 def test_slopes_notice_a_wrong_gradient():

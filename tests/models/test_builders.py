@@ -175,7 +175,7 @@ def test_saved_and_reloaded(tmp_path):
 def test_exported(shape, tmp_path):
     import tensorflow as tf
 
-    model = randomized(gauss_der_resnet(shape, 5, [4], 1.2, [0.5, 1.0]))
+    model = randomized(gauss_der_resnet(shape, 5, [4], 1.2, [0.8], order=1))
     model.export(tmp_path / "exported", verbose=False)
     loaded = tf.saved_model.load(tmp_path / "exported")
     assert_equal_outputs(model, loaded.serve)
@@ -201,12 +201,13 @@ def test_channels_come_last_whatever_keras_is_set_to():
 
 
 def test_trains():
-    model = gauss_der_resnet(**NETWORK, scale_dropout=0.3)
+    options = {**NETWORK, "widths": (4,), "sigma0": (0.5, 1.0)}
+    model = gauss_der_resnet(**options, scale_dropout=0.3)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(0.01), loss)
+    model.compile(keras.optimizers.Adam(0.03), loss)
     x, y = images(10), np.arange(10) % 5
-    losses = model.fit(x, y, epochs=12, verbose=0).history["loss"]
-    assert losses[-1] < 0.8 * losses[0]
+    losses = model.fit(x, y, epochs=20, verbose=0).history["loss"]
+    assert losses[-1] < 0.9 * losses[0]
 
 
 REFUSED = [

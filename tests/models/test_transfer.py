@@ -134,7 +134,7 @@ def test_sequential_models():
 
 def test_model_without_scale_channels_is_refused():
     channel = scale_channel(**OPTIONS)
-    with pytest.raises(ValueError, match="`with_sigma0`.*'scale_channel'"):
+    with pytest.raises(ValueError, match=r"`with_sigma0`.*'scale_channel'"):
         with_sigma0(channel, [1.0])
 
 

@@ -6,8 +6,9 @@ states the tolerance; it prints what it measured (`pytest -rP` shows it).
 """
 
 import numpy as np
-from analytic_images import coordinates, sample
 from scipy.interpolate import make_interp_spline
+
+from tests.theory.images import coordinates, sample
 
 
 def relative_error(actual, expected):

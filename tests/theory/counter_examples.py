@@ -3,10 +3,10 @@
 import keras
 import numpy as np
 from keras import ops
-from theory_networks import array, at_scale, with_jet
 
 from keras_gdrn import kernels
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from tests.theory.networks import array, at_scale, grey_jet, with_jet
 
 
 def forgets_the_scale(network):
@@ -46,16 +46,17 @@ class HalfPixelShift(GaussDerConv):
         return (y + ops.roll(y, 1, axis=1)) / 2
 
 
-class WithoutMultinomial(GaussDerConv):
+def jet_without_multinomials(coefficient, sigma, **options):
     """A jet in which every mixed derivative counts once."""
 
-    def build(self, input_shape):
-        super().build(input_shape)
-        self.multinomials = [1] * len(self.indices)
+    def divided(alpha):
+        return coefficient(alpha) / kernels.multinomial(alpha)
+
+    return grey_jet(divided, sigma, **options)
 
 
 class SmoothThenDifference(GaussDerConv):
-    """The paper's order of evaluation in two dimensions: smooth, round, difference."""
+    """The paper's order of evaluation, in two dimensions: smooth, round, difference."""
 
     def call(self, inputs):
         x = ops.cast(inputs, self.compute_dtype)
@@ -63,12 +64,10 @@ class SmoothThenDifference(GaussDerConv):
             smooth = kernels.axis_operator(x.shape[axis], self.sigma, 0, self.boundary)
             smooth = ops.convert_to_tensor(smooth, dtype=x.dtype)
             x = ops.moveaxis(ops.tensordot(smooth, x, axes=([1], [axis])), 0, axis)
-        responses = [self._difference(x, alpha) for alpha in self.indices]
+        kernel = ops.unstack(ops.convert_to_tensor(self.kernel))
         return sum(
-            m * ops.matmul(response, ops.convert_to_tensor(self.kernel)[i])
-            for i, (m, response) in enumerate(
-                zip(self.multinomials, responses, strict=True)
-            )
+            kernels.multinomial(alpha) * ops.matmul(self._difference(x, alpha), c)
+            for alpha, c in zip(self.indices, kernel, strict=True)
         )
 
     def _difference(self, x, alpha):

@@ -4,11 +4,11 @@ import itertools
 
 import keras
 import numpy as np
-from analytic_images import sample
-from assertions import assert_close
-from theory_networks import array, at_scale, batch_normalizations
 
 from keras_gdrn.layers import GaussDerConv
+from tests.theory.assertions import assert_close
+from tests.theory.images import sample
+from tests.theory.networks import array, at_scale, batch_normalizations
 
 
 def response_error(actual, expected, blank):

@@ -1,8 +1,9 @@
 """Mirror and axis symmetries of a layer, and the scale-space properties of a kernel."""
 
 import numpy as np
-from assertions import assert_close
-from theory_networks import array, with_jet
+
+from tests.theory.assertions import assert_close
+from tests.theory.networks import array, with_jet
 
 
 def assert_mirror_covariant(layer, images, *, axis, tolerance):
@@ -61,23 +62,21 @@ def assert_solves_diffusion(kernel, sigma, *, tolerance, radius=60, step=1e-4):
     assert_close("a solution of the diffusion equation", error, tolerance)
 
 
-def assert_steers(layer, image, direction, expected, *, tolerance):
+def assert_steers(make, order, image, direction, expected, *, tolerance):
     """With `C_α = u^α`, order N of the jet is the directional derivative `(u·∇)^N`.
 
     That is what the multinomial `m(α)` is for: `(u·∇)^N = Σ_|α|=N m(α) u^α ∂^α`.
 
     Args:
-        layer: `GaussDerConv` of one filter and one channel; its weights are replaced
-            by `u^α` for `|α| = order` and by zero for the others.
-        image: Grey image `(*spatial)`, compared at its center only.
+        make: Function from the function `α -> C_α` to a layer of one channel.
+        order: N; the coefficients of other orders are zero.
+        image: Grey image `(*spatial)`, whose response is seen at the center only.
         expected: `σ^N (u·∇)^N` of the image at the center.
     """
-    weights = np.array(direction, dtype=float)
 
-    def coefficient(alpha, c):
-        is_highest = sum(alpha) == layer.order
-        return np.full_like(c, np.prod(weights**alpha) if is_highest else 0.0)
+    def coefficient(alpha):
+        return np.prod(np.power(direction, alpha)) if sum(alpha) == order else 0.0
 
-    response = array(with_jet(layer, coefficient)(image[None, ..., None]))
+    response = array(make(coefficient)(image[None, ..., None]))
     actual = response[0, ..., 0][tuple(n // 2 for n in image.shape)]
     assert_close("a directional derivative", abs(actual / expected - 1), tolerance)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from counter_examples import HalfPixelShift
-from symmetry_assertions import (
+
+from tests.theory.counter_examples import HalfPixelShift
+from tests.theory.networks import random_layer
+from tests.theory.symmetry_assertions import (
     assert_mirror_covariant,
     assert_transposition_covariant,
 )
-from theory_networks import random_layer
 
 RANDOM = np.random.default_rng(0)
 # Unequal axes of even and odd size: an exchange of the two cannot go unseen.

@@ -3,9 +3,16 @@
 import functools
 
 import pytest
-from analytic_images import natural_images
-from invariance_assertions import assert_invariant_to_constants
-from theory_networks import array, at_scale, feature_maps, random_channel, random_layer
+
+from tests.theory.images import natural_images
+from tests.theory.invariance_assertions import assert_invariant_to_constants
+from tests.theory.networks import (
+    array,
+    at_scale,
+    feature_maps,
+    random_channel,
+    random_layer,
+)
 
 IMAGES = natural_images(96, offset=0.0)
 CHANNEL = {"widths": (8, 8, 8), "ratio": 1.2}

@@ -3,17 +3,17 @@
 import keras
 import numpy as np
 import pytest
-from analytic_images import natural_images
-from counter_examples import ChannelByChannel, with_separate_weights
-from invariance_assertions import (
+
+from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.models import with_sigma0
+from tests.theory.counter_examples import ChannelByChannel, with_separate_weights
+from tests.theory.images import natural_images
+from tests.theory.invariance_assertions import (
     assert_joint_batch_statistics,
     assert_same_function_in_training_and_inference,
     assert_weights_shared,
 )
-from theory_networks import array, random_channel
-
-from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models import with_sigma0
+from tests.theory.networks import array, random_channel
 
 SIGMA0 = (0.7, 1.0, 2.0)
 IMAGES = np.concatenate([natural_images(32, offset=0.5, seed=i) for i in range(4)])

@@ -3,14 +3,19 @@
 import keras
 import numpy as np
 import pytest
-from analytic_images import AnalyticImage, coordinates, sample
-from assertions import assert_scale_covariant, scale_covariance_error, values_at
-from counter_examples import (
+
+from tests.theory.assertions import (
+    assert_scale_covariant,
+    scale_covariance_error,
+    values_at,
+)
+from tests.theory.counter_examples import (
     SubsampledBlock,
     forgets_the_scale,
     without_scale_normalization,
 )
-from theory_networks import (
+from tests.theory.images import AnalyticImage, coordinates, sample
+from tests.theory.networks import (
     at_scale,
     feature_maps,
     random_block,
@@ -134,7 +139,7 @@ class TestCounterExamples:
         self.assert_rejected(without_scale_normalization(random_layer(SHAPE)), factor)
 
     def test_plain_convolution(self, factor):
-        plain = keras.layers.Conv2D(8, 3, padding="same")
+        plain = keras.layers.Conv2D(8, 7, padding="same")
         self.assert_rejected(at_scale(plain), factor)
 
     def test_scale_channels_that_forget_the_scale(self, factor):

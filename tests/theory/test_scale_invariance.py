@@ -3,23 +3,28 @@
 import functools
 
 import keras
+import numpy as np
 import pytest
-from analytic_images import AnalyticImage
-from invariance_assertions import assert_channels_permuted, assert_scale_invariant
-from theory_networks import array, at_scale, random_channel
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
+from tests.theory.images import AnalyticImage
+from tests.theory.invariance_assertions import (
+    assert_channels_permuted,
+    assert_scale_invariant,
+)
+from tests.theory.networks import array, at_scale, random_channel
 
-SIGMA0 = [2 ** (i / 2) for i in range(-4, 7)]
-# Few layers, so that the coarsest scale channel does not reach the border.
-CHANNEL = {"widths": (8, 8), "classes": 5}
+SIGMA0 = [2 ** (i / 2) for i in range(-4, 9)]
+# Few layers, and a mirror at the border, so that the coarsest channel sees no border.
+CHANNEL = {"widths": (8, 8), "classes": 5, "boundary": "symmetric"}
 STEPS = {1: 2**0.5, 2: 2.0}
+POOLING = {"max": 4e-2, "logsumexp": 8e-2, "average": 8e-2}
 
 
 def small_object(seed):
-    """Blobs of 3 to 5 pixels about the origin, seen best by the middle channels."""
-    image = AnalyticImage(seed, blobs=6, extent=8.0)
-    image.width, image.wave = image.width / 4 + 2, image.wave
+    """Blobs of 2.5 to 4 pixels about the origin, best seen by the middle channels."""
+    image = AnalyticImage(seed, blobs=6, extent=3.0)
+    image.width = image.width / 8 + 2
     return image
 
 
@@ -27,37 +32,45 @@ IMAGES = [small_object(seed) for seed in range(3)]
 
 
 @functools.cache
-def scale_channels():
-    return ScaleChannels(random_channel(**CHANNEL), SIGMA0)
+def channel():
+    return random_channel(**CHANNEL)
+
+
+@functools.cache
+def scores_of(shape, data):
+    images = np.frombuffer(data, dtype="float32").reshape(shape)
+    return array(ScaleChannels(channel(), SIGMA0)(images))
 
 
 def scores(images):
-    return array(scale_channels()(images))
+    """`(batch, scale, classes)`, computed once for each image."""
+    return scores_of(images.shape, images.tobytes())
 
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_rescaling_permutes_the_channels(steps):
     assert_channels_permuted(
-        scores, IMAGES, factor=STEPS[steps], steps=steps, tolerance=3e-2
+        scores, IMAGES, factor=STEPS[steps], steps=steps, tolerance=5e-2
     )
 
 
 @pytest.mark.parametrize("steps", STEPS)
-@pytest.mark.parametrize("mode", ["max", "logsumexp", "average"])
+@pytest.mark.parametrize("mode", POOLING)
 def test_pooled_scores_are_invariant(mode, steps):
+    """But for the channels at the ends, one or two of which come and go."""
     pool = ScalePooling(mode)
     assert_scale_invariant(
         lambda images: array(pool(scores(images))),
         IMAGES,
         factor=STEPS[steps],
-        tolerance=8e-2,
+        tolerance=POOLING[mode],
     )
 
 
 class TestCounterExamples:
     @pytest.mark.parametrize("steps", STEPS)
     def test_one_channel_is_not_invariant(self, steps):
-        single = functools.partial(at_scale(random_channel(**CHANNEL)), 1.0)
+        single = functools.partial(at_scale(channel()), 2.0)
         with pytest.raises(AssertionError, match="not scale invariant"):
             assert_scale_invariant(single, IMAGES, factor=STEPS[steps], tolerance=0.25)
 

@@ -3,10 +3,10 @@
 import keras
 import numpy as np
 import pytest
-from invariance_assertions import assert_permutation_invariant
-from theory_networks import array
 
 from keras_gdrn.layers import ScalePooling
+from tests.theory.invariance_assertions import assert_permutation_invariant
+from tests.theory.networks import array
 
 SCORES = np.random.default_rng(0).normal(size=(3, 5, 4)).astype("float32")
 

@@ -1,19 +1,20 @@
 """The discrete scale space: cascade, diffusion, and derivatives of polynomials."""
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
-from analytic_images import coordinates
-from counter_examples import WithoutMultinomial, sampled_gaussian
-from symmetry_assertions import (
+
+from keras_gdrn.kernels import discrete_gaussian
+from tests.theory.counter_examples import jet_without_multinomials, sampled_gaussian
+from tests.theory.images import coordinates
+from tests.theory.networks import array, derivative, grey_jet
+from tests.theory.symmetry_assertions import (
     assert_semigroup,
     assert_solves_diffusion,
     assert_steers,
 )
-from theory_networks import array, derivative
-
-from keras_gdrn.kernels import discrete_gaussian
 
 SIZE = 49
 EXACT = {"epsilon": 1e-7}
@@ -74,8 +75,8 @@ def test_ramps_in_other_dimensions(dimensions):
 @pytest.mark.parametrize("angle", [0.3, 1.9])
 def test_multinomials_make_directional_derivatives(angle, sigma):
     direction, image, expected = _parabola(angle, sigma)
-    layer = derivative((0, 0), sigma, order=2, **EXACT)
-    assert_steers(layer, image, direction, expected, tolerance=1e-3)
+    make = functools.partial(grey_jet, sigma=sigma, order=2, **EXACT)
+    assert_steers(make, 2, image, direction, expected, tolerance=1e-3)
 
 
 class TestCounterExamples:
@@ -89,9 +90,9 @@ class TestCounterExamples:
 
     def test_jet_without_multinomials(self):
         direction, image, expected = _parabola(0.3, 1.0)
-        layer = derivative((0, 0), 1.0, order=2, kind=WithoutMultinomial, **EXACT)
+        make = functools.partial(jet_without_multinomials, sigma=1.0, order=2, **EXACT)
         with pytest.raises(AssertionError, match="not a directional"):
-            assert_steers(layer, image, direction, expected, tolerance=0.05)
+            assert_steers(make, 2, image, direction, expected, tolerance=0.05)
 
 
 def _parabola(angle, sigma):

@@ -96,12 +96,18 @@ def with_jet(layer, change):
     return copy
 
 
+def grey_jet(coefficient, sigma, dimensions=2, **options):
+    """The layer from one channel to one, with `C_α = coefficient(α)`."""
+    shape = (*[None] * dimensions, 1)
+    layer = random_layer(shape, 1, sigma=sigma, zero_order=True, **options)
+    return with_jet(layer, lambda alpha, c: np.full_like(c, coefficient(alpha)))
+
+
 def derivative(alpha, sigma, **options):
-    """The layer that answers `σ^|α| ∂^α` alone, one channel in and one out."""
-    options = {"order": max(sum(alpha), 1), "zero_order": True, **options}
-    layer = random_layer((*[None] * len(alpha), 1), 1, sigma=sigma, **options)
+    """The layer that answers `σ^|α| ∂^α` alone."""
 
-    def select(index, c):
-        return np.full_like(c, float(index == alpha) / multinomial(alpha))
+    def select(index):
+        return float(index == alpha) / multinomial(alpha)
 
-    return with_jet(layer, select)
+    options = {"order": max(sum(alpha), 1), **options}
+    return grey_jet(select, sigma, len(alpha), **options)

@@ -1,0 +1,34 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint bench clean
+
+demo: $(INSTALLED)
+	$(BIN)/python examples/demo.py
+
+test: lint
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
+	KERAS_BACKEND=jax $(BIN)/python -m pytest tests/layers tests/models tests/theory
+	if $(BIN)/python -c "import torch" 2>/dev/null; then \
+		KERAS_BACKEND=torch $(BIN)/python -m pytest tests/layers tests/models; fi
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/run.py
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --editable ".[test]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache

@@ -1,0 +1,74 @@
+"""Interleaved timings and peak memory of training steps."""
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import tensorflow as tf
+
+
+def layer_step(layer, shape, xla: bool):
+    """One training step of a layer: forward, and gradients for input and weights."""
+    x = tf.random.normal(shape)
+    upstream = tf.random.normal(layer.compute_output_shape(shape))
+    layer.build(shape)
+
+    @tf.function(jit_compile=xla)
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+        variables = [weight.value for weight in layer.trainable_weights]
+        return tape.gradient(y, [x, *variables], output_gradients=upstream)
+
+    return lambda: tf.nest.map_structure(lambda g: g.numpy, step())
+
+
+def model_step(model, images, labels, xla: bool):
+    model.compile(
+        "adamw",
+        "sparse_categorical_crossentropy",
+        jit_compile=xla,
+    )
+    return lambda: model.train_on_batch(images, labels)
+
+
+def timed(step) -> float:
+    begin = time.perf_counter()
+    step()
+    return time.perf_counter() - begin
+
+
+def interleaved(steps: dict, repeats: int) -> dict[str, list[float]]:
+    """Seconds of each step, taken in turn, so that drift hits all alike."""
+    for step in steps.values():
+        step()
+    seconds = {name: [] for name in steps}
+    for _ in range(repeats):
+        for name, step in steps.items():
+            seconds[name].append(timed(step))
+    return seconds
+
+
+def ratios(seconds: dict[str, list[float]], reference: str) -> dict[str, float]:
+    """Median of the ratios to the reference, pair by pair."""
+    return {
+        name: statistics.median(
+            a / b for a, b in zip(times, seconds[reference], strict=True)
+        )
+        for name, times in seconds.items()
+    }
+
+
+def peak_gigabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def in_a_process(*arguments: str) -> dict:
+    """Runs this program with `arguments` on its own, for its memory; its JSON line."""
+    command = [sys.executable, sys.argv[0], *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(result.stdout.strip().splitlines()[-1])

@@ -1,0 +1,173 @@
+"""Times the package against what else one could do. One command, tables with ratios.
+
+    python benchmarks/run.py                      # everything, about half an hour
+    python benchmarks/run.py layers --xla
+    python benchmarks/run.py network --batch 4
+
+Ratios are medians over interleaved pairs within one process and can be compared between
+machines; seconds cannot. Peak memory is that of a process that runs nothing else,
+less what it holds before the first step.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["KERAS_BACKEND"] = "tensorflow"
+
+import contenders
+import keras
+import measure
+import numpy as np
+import tensorflow as tf
+
+from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.models import PRESETS, from_preset
+
+# Dense kernels take minutes beyond this scale.
+DENSE_UP_TO = 3.0
+REFERENCE = "Conv2D 3×3"
+
+
+def layer_contenders(width: int, sigma: float) -> dict:
+    layers = {
+        REFERENCE: contenders.plain_conv(width, sigma),
+        "GaussDerConv": GaussDerConv(width, sigma),
+        "paper's scheme": contenders.PaperConv(width, sigma),
+    }
+    if sigma <= DENSE_UP_TO:
+        layers["dense kernels"] = contenders.DenseConv(width, sigma)
+    return layers
+
+
+def network_contenders(batch: int) -> dict:
+    """Functions that build a network, and the number of images that it is given.
+
+    The 3×3 network gets six times the images: as many passes as six scale channels.
+    """
+    preset = PRESETS["rescaled_cifar10"]
+
+    def network(convolution):
+        return contenders.residual_network(
+            preset.input_shape, 10, preset.widths, preset.ratio, convolution
+        )
+
+    def paper(filters, sigma, activation=None):
+        return contenders.PaperConv(filters, sigma, activation)
+
+    return {
+        "3×3 ResNet": (lambda: network(contenders.plain_conv), 6 * batch),
+        "GaussDerResNet": (lambda: from_preset("rescaled_cifar10"), batch),
+        "paper's scheme": (
+            lambda: contenders.scale_invariant(network(paper), preset.sigma0),
+            batch,
+        ),
+    }
+
+
+def network_step(name: str, batch: int, xla: bool):
+    build, images = network_contenders(batch)[name]
+    begin = time.perf_counter()
+    model = build()
+    construction = time.perf_counter() - begin
+    shape = (images, *model.input_shape[1:])
+    data = np.random.default_rng(0).random(shape, dtype="float32")
+    labels = np.arange(images) % 10
+    return measure.model_step(model, data, labels, xla), construction
+
+
+def benchmark_layers(arguments) -> None:
+    print("\n| layer | σ | " + REFERENCE + " | GaussDerConv | paper | dense |")
+    print("|---|---|---|---|---|---|")
+    for width, size in arguments.shapes:
+        shape = (arguments.batch, size, size, width)
+        for sigma in arguments.sigmas:
+            keras.backend.clear_session()
+            layers = layer_contenders(width, sigma)
+            steps = {
+                name: measure.layer_step(layer, shape, arguments.xla)
+                for name, layer in layers.items()
+            }
+            seconds = measure.interleaved(steps, arguments.repeats)
+            ratio = measure.ratios(seconds, REFERENCE)
+            reference = np.median(seconds[REFERENCE])
+            cells = [
+                f"{ratio[name]:.2f}" if name in ratio else "–"
+                for name in ("GaussDerConv", "paper's scheme", "dense kernels")
+            ]
+            row = [f"{width}→{width}, {size}×{size}", f"{sigma:g}", f"{reference:.3f} s"]
+            print("| " + " | ".join(row + cells) + " |", flush=True)
+
+
+def benchmark_network(arguments) -> None:
+    names = list(network_contenders(arguments.batch))
+    alone = {name: alone_in_a_process(name, arguments) for name in names}
+    steps = {
+        name: network_step(name, arguments.batch, arguments.xla)[0] for name in names
+    }
+    seconds = measure.interleaved(steps, arguments.repeats)
+    ratio = measure.ratios(seconds, names[0])
+    print("\n| network | step | ratio | construction | first step | peak memory |")
+    print("|---|---|---|---|---|---|")
+    for name in names:
+        result = alone[name]
+        print(
+            f"| {name} | {np.median(seconds[name]):.2f} s | {ratio[name]:.2f} "
+            f"| {result['construction']:.2f} s | {result['first_step']:.1f} s "
+            f"| {result['memory']:.2f} GB |",
+            flush=True,
+        )
+
+
+def alone_in_a_process(name: str, arguments) -> dict:
+    xla = ["--xla"] if arguments.xla else []
+    batch = ["--batch", str(arguments.batch)]
+    return measure.in_a_process("one", "--name", name, *batch, *xla)
+
+
+def benchmark_one(arguments) -> None:
+    """First step, construction and memory of one network, as one line of JSON."""
+    before = measure.peak_gigabytes()
+    step, construction = network_step(arguments.name, arguments.batch, arguments.xla)
+    first = measure.timed(step)
+    measure.timed(step)
+    memory = measure.peak_gigabytes() - before
+    print(json.dumps(dict(construction=construction, first_step=first, memory=memory)))
+
+
+def parsed_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="?", default="all", choices=["all", "layers", "network", "one"])
+    parser.add_argument("--xla", action="store_true", help="compile with XLA")
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--sigmas", type=float, nargs="+", default=[0.5, 1, 2, 3, 6, 12])
+    parser.add_argument("--widths", type=int, nargs="+", default=[64, 192])
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--name", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.shapes = [(width, arguments.size) for width in arguments.widths]
+    return arguments
+
+
+def main() -> None:
+    arguments = parsed_arguments()
+    if arguments.what == "one":
+        return benchmark_one(arguments)
+    mode = "XLA" if arguments.xla else "no XLA"
+    print(
+        f"{platform.machine()}, {os.cpu_count()} cores; TensorFlow {tf.__version__}, "
+        f"Keras {keras.__version__}; {mode}; batch {arguments.batch}; "
+        f"median of {arguments.repeats} interleaved training steps"
+    )
+    if arguments.what in ("all", "layers"):
+        benchmark_layers(arguments)
+    if arguments.what in ("all", "network"):
+        benchmark_network(arguments)
+
+
+if __name__ == "__main__":
+    main()

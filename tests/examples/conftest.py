@@ -1,0 +1,13 @@
+"""The examples are scripts: their folder is what Python would search first."""
+
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def examples(monkeypatch) -> Path:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return EXAMPLES
