@@ -69,7 +69,7 @@ def run(settings: Settings, options: argparse.Namespace) -> None:
         settings.dataset,
         settings.factors,
         batch_size=settings.batch_size,
-        limit=settings.limit,
+        limit=settings.test_limit,
         data_dir=options.data_dir,
     )
     networks = {}
@@ -109,7 +109,7 @@ def run(settings: Settings, options: argparse.Namespace) -> None:
 def network(settings: Settings, sigma0: Sequence[float]) -> keras.Model:
     info, preset = DATASETS[settings.dataset], DEFAULTS[settings.dataset][0]
     return gauss_der_resnet(
-        (info.canvas, info.canvas, info.image_shape[-1]),
+        (settings.canvas, settings.canvas, info.image_shape[-1]),
         info.classes,
         settings.widths,
         settings.ratio,
@@ -118,6 +118,7 @@ def network(settings: Settings, sigma0: Sequence[float]) -> keras.Model:
         settings.scale_dropout,
         spatial_selection=preset.spatial_selection,
         zero_order=preset.zero_order,
+        boundary=settings.boundary,
     )
 
 
@@ -136,6 +137,7 @@ def train(
         batch_size=batch_size,
         seed=settings.seed,
         flip=settings.dataset in FLIPPED,
+        canvas=settings.canvas,
         limit=settings.limit,
         data_dir=options.data_dir,
     )
@@ -164,13 +166,14 @@ def validation_data(settings: Settings, options: argparse.Namespace):
         "validation",
         batch_size=settings.batch_size,
         seed=settings.seed,
-        limit=settings.limit,
+        canvas=settings.canvas,
+        limit=settings.test_limit,
         data_dir=options.data_dir,
     )
 
 
 def at_test_size(model: keras.Model, settings: Settings) -> keras.Model:
-    """The model for the canvas of the test sets, which STL-10 has larger."""
+    """The model for the canvas of the test sets, which may be larger."""
     canvas = DATASETS[settings.dataset].test_canvas
     shape = (canvas, canvas, model.input_shape[-1])
     return model if model.input_shape[1:] == shape else with_input_shape(model, shape)

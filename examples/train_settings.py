@@ -4,7 +4,8 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from keras_gdrn.data import SIZE_FACTORS
+from keras_gdrn.data import DATASETS, SIZE_FACTORS
+from keras_gdrn.kernels import BOUNDARIES
 from keras_gdrn.models import PRESETS, Preset
 
 _DIGITS = Preset((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2)
@@ -40,6 +41,9 @@ class Settings:
     weight_decay: float
     factors: tuple[float, ...]
     limit: int | None
+    test_limit: int | None
+    canvas: int
+    boundary: str
     mixed_precision: str | None
     seed: int
 
@@ -70,7 +74,10 @@ def parse(description: str | None) -> argparse.Namespace:
     add("--learning-rate", type=float, help="0.005, without a first stage 0.01")
     add("--weight-decay", type=float, default=0.025)
     add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="sizes to test")
-    add("--limit", type=int, help="use only so many images of each split")
+    add("--limit", type=int, help="train on only so many images")
+    add("--test-limit", type=int, help="test on only so many images; default --limit")
+    add("--canvas", type=int, help="pixels of the training images' canvas")
+    add("--boundary", choices=BOUNDARIES, default="zero", help="of the convolutions")
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")
     add("--seed", type=int, default=0)
@@ -95,6 +102,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
         "pretrain_batch_size": batch_sizes[0],
         "epochs": epochs[1],
         "batch_size": batch_sizes[1],
+        "test_limit": options.limit,
+        "canvas": DATASETS[options.dataset].canvas,
         "learning_rate": 0.01 if given["pretrain_epochs"] == 0 else 0.005,
     }
     for name, default in defaults.items():

@@ -2,14 +2,47 @@
 
 import keras
 import numpy as np
+import pytest
+
+# On JAX, Keras has no float64: larger steps there, and what they allow.
+EXACT = keras.backend.backend() != "jax"
+DTYPE = "float64" if EXACT else "float32"
+STEP, TOLERANCE = (1e-5, 1e-6) if EXACT else (1e-2, 2e-2)
 
 
 def gradients(layer, x, upstream, training=False):
     """Gradients of `Σ upstream · layer(x)` in `x` and in every trainable weight."""
-    x = keras.ops.convert_to_tensor(x)
     differentiate = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}
+    x = keras.ops.convert_to_tensor(x, layer.compute_dtype)
     grads = differentiate[keras.backend.backend()](layer, x, upstream, training)
     return [keras.ops.convert_to_numpy(gradient) for gradient in grads]
+
+
+def assert_gradients_are_slopes(layer, x, idle=1e-6):
+    """Along a random direction of `x` and of each weight, the gradient is the slope.
+
+    Args:
+        idle: Below this a gradient is as good as absent: none may be.
+    """
+    rng = np.random.default_rng(2)
+    upstream = rng.normal(size=layer.compute_output_shape(x.shape))
+    values = [x, *(weight.numpy() for weight in layer.trainable_weights)]
+    computed = gradients(layer, x, upstream)
+    total = _total(layer, upstream)
+    for i, gradient in enumerate(computed):
+        assert gradient.shape == values[i].shape
+        assert np.abs(gradient).max() > idle
+        direction = rng.normal(size=gradient.shape)
+        ahead, back = (
+            [*values[:i], values[i] + step * direction, *values[i + 1 :]]
+            for step in (STEP, -STEP)
+        )
+        slope = (total(*ahead) - total(*back)) / (2 * STEP)
+        # Relative to the strength of the gradient: its projection may be small.
+        scale = np.linalg.norm(gradient)
+        assert np.sum(gradient * direction) == pytest.approx(
+            slope, rel=TOLERANCE, abs=TOLERANCE * scale
+        )
 
 
 class InputGradient(keras.layers.Layer):
@@ -43,36 +76,17 @@ class InputGradient(keras.layers.Layer):
         return input_shape
 
 
-def directional_differences(layer, x, upstream, step=1e-5, seed=0):
-    """The same gradients along one random direction each, by central differences.
+def _total(layer, upstream):
+    """`Σ upstream · layer(x)` as a function of `x` and the trainable weights."""
+    if keras.backend.backend() == "jax":
+        return _jax_total(layer, upstream, training=False)
 
-    Returns:
-        `(directions, slopes)`: what the gradients' inner products with `directions`
-        must be.
-    """
-    draw = np.random.default_rng(seed).normal
-    values = [np.asarray(x), *(w.numpy() for w in layer.trainable_weights)]
-    directions = [draw(size=value.shape) for value in values]
-    slopes = []
-    for i, direction in enumerate(directions):
-        sums = []
-        for sign in (1, -1):
-            moved = list(values)
-            moved[i] = values[i] + sign * step * direction
-            sums.append(_weighted_sum(layer, moved, upstream))
-        slopes.append((sums[0] - sums[1]) / (2 * step))
-    _assign(layer, values[1:])
-    return directions, slopes
+    def total(x, *weights):
+        for weight, value in zip(layer.trainable_weights, weights, strict=True):
+            weight.assign(value)
+        return np.sum(upstream * keras.ops.convert_to_numpy(layer(x)))
 
-
-def _weighted_sum(layer, values, upstream):
-    _assign(layer, values[1:])
-    return np.sum(upstream * keras.ops.convert_to_numpy(layer(values[0])))
-
-
-def _assign(layer, values):
-    for weight, value in zip(layer.trainable_weights, values, strict=True):
-        weight.assign(value)
+    return total
 
 
 def _tensorflow(layer, x, upstream, training):
@@ -84,18 +98,26 @@ def _tensorflow(layer, x, upstream, training):
     return tape.gradient(total, [x, *(w.value for w in layer.trainable_weights)])
 
 
-def _jax(layer, x, upstream, training):
+def _jax_total(layer, upstream, training):
     import jax
 
     fixed = [v.value for v in layer.non_trainable_variables]
 
-    def total(x, trained):
-        y, _ = layer.stateless_call(trained, fixed, x, training=training)
+    @jax.jit
+    def total(x, *trained):
+        y, _ = layer.stateless_call(list(trained), fixed, x, training=training)
         return (y * upstream).sum()
 
+    return total
+
+
+def _jax(layer, x, upstream, training):
+    import jax
+
     trained = [v.value for v in layer.trainable_variables]
-    x_bar, weights_bar = jax.grad(total, argnums=(0, 1))(x, trained)
-    return [x_bar, *weights_bar]
+    every = tuple(range(len(trained) + 1))
+    total = _jax_total(layer, upstream.astype("float32"), training)
+    return jax.jit(jax.grad(total, argnums=every))(x, *trained)
 
 
 def _torch(layer, x, upstream, training):
