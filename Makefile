@@ -19,7 +19,7 @@ test: lint
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py

@@ -70,7 +70,9 @@ class DenseConv(JetConv):
             for alpha in INDICES
         ]
         basis = ops.convert_to_tensor(np.stack(basis), dtype=x.dtype)
-        return ops.conv(x, ops.einsum("ahw,acf->hwcf", basis, self.kernel), padding="same")
+        return ops.conv(
+            x, ops.einsum("ahw,acf->hwcf", basis, self.kernel), padding="same"
+        )
 
 
 def plain_conv(filters, sigma, activation=None):
@@ -93,7 +95,9 @@ def residual_network(input_shape, classes, widths, ratio, convolution) -> keras.
 
 def scale_invariant(channel: keras.Model, sigma0) -> keras.Model:
     image = keras.Input(channel.input_shape[1:])
-    return keras.Model(image, ScalePooling("max")(ScaleChannels(channel, sigma0)(image)))
+    return keras.Model(
+        image, ScalePooling("max")(ScaleChannels(channel, sigma0)(image))
+    )
 
 
 def _normalized(x):

@@ -98,7 +98,11 @@ def benchmark_layers(arguments) -> None:
                 f"{ratio[name]:.2f}" if name in ratio else "–"
                 for name in ("GaussDerConv", "paper's scheme", "dense kernels")
             ]
-            row = [f"{width}→{width}, {size}×{size}", f"{sigma:g}", f"{reference:.3f} s"]
+            row = [
+                f"{width}→{width}, {size}×{size}",
+                f"{sigma:g}",
+                f"{reference:.3f} s",
+            ]
             print("| " + " | ".join(row + cells) + " |", flush=True)
 
 
@@ -135,16 +139,24 @@ def benchmark_one(arguments) -> None:
     first = measure.timed(step)
     measure.timed(step)
     memory = measure.peak_gigabytes() - before
-    print(json.dumps(dict(construction=construction, first_step=first, memory=memory)))
+    print(
+        json.dumps(
+            {"construction": construction, "first_step": first, "memory": memory}
+        )
+    )
 
 
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", default="all", choices=["all", "layers", "network", "one"])
+    parser.add_argument(
+        "what", nargs="?", default="all", choices=["all", "layers", "network", "one"]
+    )
     parser.add_argument("--xla", action="store_true", help="compile with XLA")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--sigmas", type=float, nargs="+", default=[0.5, 1, 2, 3, 6, 12])
+    parser.add_argument(
+        "--sigmas", type=float, nargs="+", default=[0.5, 1, 2, 3, 6, 12]
+    )
     parser.add_argument("--widths", type=int, nargs="+", default=[64, 192])
     parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--name", help=argparse.SUPPRESS)

@@ -110,7 +110,9 @@ def truncation_radius(sigma: float, epsilon: float, dimensions: int = 1) -> int:
     """
     check_epsilon(epsilon)
     if dimensions < 1:
-        raise ValueError(f"`dimensions` must be >= 1. Received: dimensions={dimensions}")
+        raise ValueError(
+            f"`dimensions` must be >= 1. Received: dimensions={dimensions}"
+        )
     half = discrete_gaussian(sigma, support_radius(sigma))
     half = half[len(half) // 2 :]
     # Sum the tails, smallest first: 1 - (sum) would lose every epsilon below 1e-16.

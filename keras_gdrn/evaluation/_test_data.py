@@ -85,10 +85,10 @@ def as_classes(labels: Any, shape: tuple[int, int]) -> np.ndarray:
 def _batches(data: Any, batch_size: int) -> Iterable:
     if hasattr(data, "cardinality") and int(data.cardinality()) == -1:
         raise ValueError("the data set is repeated without end.")
-    if isinstance(data, tuple) and len(data) == 2:
-        return _slices(np.asarray(data[0]), np.asarray(data[1]), batch_size)
     if isinstance(data, keras.utils.PyDataset):
         return (data[i] for i in range(data.num_batches or 0))
+    if isinstance(data, tuple) and len(data) == 2:
+        return _slices(np.asarray(data[0]), np.asarray(data[1]), batch_size)
     if not isinstance(data, Iterable) or isinstance(data, (str, Mapping)):
         raise ValueError(
             "the data must be a pair (images, labels) or an iterable of such batches. "

@@ -18,9 +18,11 @@ def check_data_format(data_format: str | None) -> str:
 
 
 def check_positive_integer(name: str, value) -> int:
-    whole = isinstance(value, int) or (hasattr(value, "__index__"))
+    whole = hasattr(value, "__index__")
     if isinstance(value, bool) or not whole or value < 1:
-        raise ValueError(f"`{name}` must be an integer >= 1. Received: {name}={value!r}")
+        raise ValueError(
+            f"`{name}` must be an integer >= 1. Received: {name}={value!r}"
+        )
     return int(value)
 
 

@@ -12,6 +12,7 @@ array `(batch, *sizes, channels)` stays in whatever folding of its axes it came 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -20,7 +21,9 @@ from keras_gdrn.kernels import AxisFactors
 from keras_gdrn.layers._order import after
 
 
-def filtered(x, kernel, factors: list[list[AxisFactors]], indices, constant=True):
+def filtered(
+    x, kernel, factors: list[list[AxisFactors]], indices, constant=True
+) -> Any:
     """`Σ_α C_α (K_α1 ⊗ … ⊗ K_αD) x`, each equal part of the batch at its own scale.
 
     Args:
@@ -90,7 +93,8 @@ def _backward(y_bar, coefficients, kernel, factors, indices):
 
 
 def _folded(x, sizes: list, number: int, channels: int):
-    """`x`, some folding of `(batch, *sizes, channels)`, with axis `number` next to last.
+    """Puts axis `number` of `x`, any folding of `(batch, *sizes, channels)`, last
+    but one.
 
     Returns:
         `(batch, s_1, …, s_number, everything behind)`.
@@ -200,11 +204,8 @@ def _joined(parts: list):
 def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype):
     """The operators `K_0, …, K_order` of one axis, made inside the graph.
 
-    Sums the closed form of the Fourier transform over `2 half` sampled frequencies,
-    `k_a(n) = 1/(2 half) Σ_θ K̂_a(θ) exp(-i θ n)`; exact to rounding, differentiable in
-    `sigma`, and usable where the axis length is known only when the graph runs. The
-    sum is the kernel repeated with period `2 half`: of period `2 size`, that *is* the
-    half-sample mirror; for the zero boundary, copies must be out of `reach`.
+    Differentiable in `sigma`, and usable where the length of the axis is known only
+    when the graph runs.
 
     Args:
         size: Length of the axis, an integer or a scalar integer tensor.
@@ -214,7 +215,30 @@ def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype
     Returns:
         List of `order + 1` tensors `(size, size)`.
     """
+    # The sum repeats the kernel with a period of 2 half: of period 2 size, that *is*
+    # the half-sample mirror; for the zero boundary, the copies must be out of reach.
     half = size if boundary == "symmetric" else (size + reach + 1) // 2
+    kernels = _spectral_kernels(half, size, sigma, order, dtype)
+    pixel = ops.arange(size)
+    offset = pixel[None, :] - pixel[:, None]
+    operators = [_gathered(kernel, offset, a % 2) for a, kernel in enumerate(kernels)]
+    if boundary == "zero":
+        return operators
+    mirrored = pixel[None, :] + pixel[:, None] + 1
+    # -mirrored and 2 size - mirrored are the same offset; take the one in range.
+    near = ops.where(mirrored > size, 2 * size - mirrored, -mirrored)
+    return [
+        operator + _gathered(kernel, near, a % 2)
+        for a, (operator, kernel) in enumerate(zip(operators, kernels, strict=True))
+    ]
+
+
+def _spectral_kernels(half, size, sigma, order: int, dtype) -> list:
+    """`k_a(n) = 1/(2 half) Σ_θ K̂_a(θ) exp(-i θ n)` for n = 0, …, size.
+
+    The closed form of the Fourier transform (`kernels.fourier_response`), summed over
+    `2 half` sampled frequencies, of which the negative ones mirror the others.
+    """
     frequency = ops.arange(half + 1)
     # Reduced before the division: large products would lose the phase's low digits.
     phase = (frequency[:, None] * ops.arange(size + 1)) % (2 * half)
@@ -224,29 +248,16 @@ def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype
     inner = (frequency > 0) & (frequency < half)
     weight = ops.cast(ops.where(inner, 2.0, 1.0), dtype) / (2 * ops.cast(half, dtype))
     spectrum = weight * ops.exp(-0.5 * sigma**2 * curvature)
-    pixel = ops.arange(size)
-    offset = pixel[None, :] - pixel[:, None]
-    mirrored = pixel[None, :] + pixel[:, None] + 1
-    operators = []
+    even, odd = (1, ops.cos(phase)), (ops.sin(theta), ops.sin(phase))
+    kernels = []
     for a in range(order + 1):
-        odd = a % 2
-        wave, difference = (ops.sin(phase), ops.sin(theta)) if odd else (ops.cos(phase), 1)
-        difference = sigma**a * difference * (-curvature) ** (a // 2)
-        kernel = ops.matmul((spectrum * difference)[None], wave)[0]
-        operator = _gather(kernel, offset, odd)
-        if boundary == "symmetric":
-            # -mirrored and 2 size - mirrored are one offset; take the one in range.
-            near = ops.where(mirrored > size, 2 * size - mirrored, -mirrored)
-            operator = operator + _gather(kernel, near, odd)
-        operators.append(operator)
-    return operators
+        difference, wave = odd if a % 2 else even
+        response = sigma**a * difference * (-curvature) ** (a // 2) * spectrum
+        kernels.append(ops.matmul(response[None], wave)[0])
+    return kernels
 
 
-def _gather(kernel, offset, odd: int):
-    values = ops.take(kernel, ops.abs(offset))
-    return values * ops.cast(ops.sign(offset), values.dtype) if odd else values
-
-
-def _gather(kernel, offset, odd: int):
+def _gathered(kernel, offset, odd: int):
+    """`k(offset)` of an even or odd kernel that is given for `offset >= 0`."""
     values = ops.take(kernel, ops.abs(offset))
     return values * ops.cast(ops.sign(offset), values.dtype) if odd else values

@@ -228,9 +228,7 @@ class GaussDerConv(keras.layers.Layer):
         if not self.trainable_sigma and all(isinstance(n, int) for n in spatial):
             kernels.check_reach(sigma, spatial)
             return [
-                kernels.axis_factors(
-                    n, sigma, self.order, self.boundary, self.epsilon
-                )
+                kernels.axis_factors(n, sigma, self.order, self.boundary, self.epsilon)
                 for n in spatial
             ]
         return [

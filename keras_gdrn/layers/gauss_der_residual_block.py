@@ -1,12 +1,11 @@
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_gdrn.layers._arguments import check_data_format
+from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
-
-# The authors' framework counts momentum the other way round (0.1 there). With Keras'
-# default of 0.99 the statistics of a short training are still the initial ones.
-BATCH_NORMALIZATION = {"momentum": 0.9, "epsilon": 1e-5}
 
 _PROJECTIONS = {1: keras.layers.Conv1D, 2: keras.layers.Conv2D, 3: keras.layers.Conv3D}
 _SHARED_WITH_PROJECTION = (
@@ -83,8 +82,11 @@ class GaussDerResidualBlock(keras.layers.Layer):
             for name in ("conv1", "conv2")
         )
         self.filters, self.sigma = self.conv1.filters, self.conv1.sigma
-        self.bn1, self.bn2 = (self._batch_normalization(n) for n in ("bn1", "bn2"))
-        self.projection = self.projection_bn = None
+        self.bn1, self.bn2 = (
+            batch_normalization(name, self.dtype_policy) for name in ("bn1", "bn2")
+        )
+        self.projection: Any = None
+        self.projection_bn: Any = None
 
     def build(self, input_shape):
         shape = self._channels_last(input_shape)
@@ -102,7 +104,7 @@ class GaussDerResidualBlock(keras.layers.Layer):
                 dtype=self.dtype_policy,
                 **options,
             )
-            self.projection_bn = self._batch_normalization("projection_bn")
+            self.projection_bn = batch_normalization("projection_bn", self.dtype_policy)
             self.projection.build(shape)
             self.projection_bn.build(wide)
 
@@ -128,11 +130,6 @@ class GaussDerResidualBlock(keras.layers.Layer):
         config["activation"] = keras.activations.serialize(self.activation)
         config["data_format"] = self.data_format
         return config
-
-    def _batch_normalization(self, name: str):
-        return keras.layers.BatchNormalization(
-            name=name, dtype=self.dtype_policy, **BATCH_NORMALIZATION
-        )
 
     def _channels_last(self, shape) -> tuple:
         if self.data_format == "channels_last":

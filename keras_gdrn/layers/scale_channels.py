@@ -104,4 +104,4 @@ def _checked_scales(sigma0) -> tuple[float, ...]:
 
 def _is_scale(value) -> bool:
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and 0 < value < math.inf
+    return number and 0 < float(value) < math.inf

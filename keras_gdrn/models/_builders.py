@@ -14,7 +14,7 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.layers._arguments import check_positive_integer
-from keras_gdrn.layers.gauss_der_residual_block import BATCH_NORMALIZATION
+from keras_gdrn.layers._batch_normalization import batch_normalization
 
 
 def scale_channel(
@@ -158,7 +158,7 @@ def _residual_block(x, name, filters, sigma, options):
 
 def _conv_bn_relu(x, name, filters, sigma, options):
     x = GaussDerConv(filters, sigma, name=f"{name}_conv", **options)(x)
-    x = keras.layers.BatchNormalization(name=f"{name}_bn", **BATCH_NORMALIZATION)(x)
+    x = batch_normalization(f"{name}_bn")(x)
     return keras.layers.ReLU(name=f"{name}_relu")(x)
 
 
@@ -182,7 +182,7 @@ def _check_convolution(convolution: dict) -> None:
 
 def _checked_ratio(ratio) -> float:
     number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
-    if not number or not 0 < ratio < math.inf:
+    if not number or not 0 < float(ratio) < math.inf:
         raise ValueError(
             f"`ratio` must be a finite, positive number. Received: ratio={ratio!r}"
         )

@@ -68,9 +68,7 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
 def _rebuilt(model: keras.Model, input_shape, replace) -> keras.Model:
     (source,) = model.inputs
     image = keras.Input(tuple(input_shape), dtype=source.dtype, name=source.name)
-    return keras.models.clone_model(
-        model, input_tensors=image, clone_function=replace
-    )
+    return keras.models.clone_model(model, input_tensors=image, clone_function=replace)
 
 
 def _check_same_kind(model: keras.Model, input_shape: tuple) -> None:
