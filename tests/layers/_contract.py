@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
+import pytest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +34,20 @@ class Case:
     def inputs(self, batch: int = 3) -> np.ndarray:
         draw = np.random.default_rng(0).normal(size=(batch, *self.shape))
         return draw.astype("float32")
+
+
+def each(cases: dict[str, Case], on_jax: tuple[str, ...], checks=None):
+    """Parametrizes a test by `case` and by `check`.
+
+    Args:
+        on_jax: The cases that run on JAX too. It compiles every operation for every
+            shape: all of them would take minutes, and meet the same code.
+    """
+    if keras.backend.backend() == "jax":
+        cases = {name: cases[name] for name in on_jax}
+    by_case = pytest.mark.parametrize("case", cases.values(), ids=cases)
+    by_check = pytest.mark.parametrize("check", checks or CONTRACT)
+    return lambda test: by_check(by_case(test))
 
 
 def randomize(layer: keras.layers.Layer) -> None:

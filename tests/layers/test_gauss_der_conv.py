@@ -7,7 +7,7 @@ import pytest
 from keras_gdrn import kernels
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from tests import _reference
-from tests.layers._contract import CONTRACT, Case, randomize
+from tests.layers._contract import Case, each, randomize
 
 BACKEND = keras.backend.backend()
 
@@ -38,8 +38,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("check", CONTRACT)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each(CASES, on_jax=("2-D", "trainable sigma"))
 def test_contract(case, check):
     check(case)
 

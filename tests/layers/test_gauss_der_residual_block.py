@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from tests._gradients import DTYPE, assert_gradients_are_slopes
-from tests.layers._contract import CONTRACT, Case, randomize
+from tests.layers._contract import Case, each, randomize
 
 
 def block(filters=4, sigma=1.3, **fixed):
@@ -59,8 +59,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("check", CONTRACT)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each(CASES, on_jax=("other width",))
 def test_contract(case, check):
     check(case)
 

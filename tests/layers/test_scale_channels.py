@@ -13,7 +13,13 @@ from keras_gdrn.layers import (
 )
 from keras_gdrn.layers._scale_scope import current_scales
 from tests._gradients import DTYPE, assert_gradients_are_slopes
-from tests.layers._contract import CONTRACT, Case, assert_dtype_argument, randomize
+from tests.layers._contract import (
+    CONTRACT,
+    Case,
+    assert_dtype_argument,
+    each,
+    randomize,
+)
 
 SHAPE = (12, 9, 3)
 SCALES = (0.5, 1.0, 2.7)
@@ -71,8 +77,7 @@ CASES = {
 CHECKS = [check for check in CONTRACT if check is not assert_dtype_argument]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each(CASES, on_jax=("functional",), checks=CHECKS)
 def test_contract(case, check):
     check(case)
 

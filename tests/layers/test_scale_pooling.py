@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from keras_gdrn.layers import ScalePooling
 from tests._gradients import DTYPE, assert_gradients_are_slopes, gradients
-from tests.layers._contract import WEIGHTLESS, Case
+from tests.layers._contract import WEIGHTLESS, Case, each
 
 MODES = {
     "max": lambda x: np.max(x, axis=1),
@@ -28,8 +28,7 @@ CASES = {mode: Case(pooling(mode), (4, 5), unknown=(4, None)) for mode in MODES}
 }
 
 
-@pytest.mark.parametrize("check", WEIGHTLESS)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each(CASES, on_jax=("logsumexp", "dropout"), checks=WEIGHTLESS)
 def test_contract(case, check):
     check(case)
 

@@ -6,7 +6,7 @@ import pytest
 
 from keras_gdrn.layers import SpatialSelection
 from tests._gradients import DTYPE, assert_gradients_are_slopes
-from tests.layers._contract import WEIGHTLESS, Case
+from tests.layers._contract import WEIGHTLESS, Case, each
 
 
 def selection(*args, **fixed):
@@ -24,8 +24,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("check", WEIGHTLESS)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each(CASES, on_jax=("center", "max, 3-D"), checks=WEIGHTLESS)
 def test_contract(case, check):
     check(case)
 

@@ -27,7 +27,7 @@ def assert_close(claim, error, tolerance):
 
 
 def assert_scale_covariant(
-    maps, image, *, tolerance, sigma0=1.0, factor=2.0, size=113, crop=24
+    maps, image, *, tolerance, sigma0=1.0, factor=2.0, size=111, crop=24
 ):
     """`F'(S x; S σ) = F(x; σ)` for `f'(S x) = f(x)`, at the points of a central crop.
 
@@ -71,7 +71,7 @@ def values_at(maps, points):
 
 
 def assert_translation_covariant(
-    maps, image, *, tolerance, shift=(3, -5), size=113, crop=24
+    maps, image, *, tolerance, shift=(3, -5), size=111, crop=24
 ):
     """`F(f(· - t))(x) = F(f)(x - t)` for a shift t by whole pixels, in a crop.
 

@@ -20,7 +20,7 @@ def sample_all(images, size, factor=1.0):
     return np.concatenate([sample(image, size, factor) for image in images])
 
 
-def assert_channels_permuted(scores, images, *, tolerance, factor, steps, size=113):
+def assert_channels_permuted(scores, images, *, tolerance, factor, steps, size=111):
     """`Γ_{S σ_i}(f') = Γ_{σ_i}(f)`: rescaling moves the scores along the channels.
 
     Source: Eq. gaussresnet-set-comparison-scaling, for channels at `σ_0 λ^i` and
@@ -36,7 +36,7 @@ def assert_channels_permuted(scores, images, *, tolerance, factor, steps, size=1
     assert_close(f"a permutation of channels (factor={factor:.3g})", error, tolerance)
 
 
-def assert_scale_invariant(predict, images, *, tolerance, factor, size=113):
+def assert_scale_invariant(predict, images, *, tolerance, factor, size=111):
     """`Φ(S_s f) = Φ(f)` for the pooled scores.
 
     Source: Eq. scale-invariance-definition.

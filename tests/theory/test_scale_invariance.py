@@ -28,7 +28,7 @@ def small_object(seed):
     return image
 
 
-IMAGES = [small_object(seed) for seed in range(3)]
+IMAGES = [small_object(seed) for seed in (0, 1)]
 
 
 @functools.cache

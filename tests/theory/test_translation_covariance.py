@@ -24,7 +24,7 @@ from tests.theory.networks import (
 IMAGE = AnalyticImage()
 SMALL_OBJECT = AnalyticImage(blobs=8, extent=4.0)
 SMALL_OBJECT.width = SMALL_OBJECT.width / 2
-SHAPE = (113, 113, 3)
+SHAPE = (111, 111, 3)
 
 
 @pytest.mark.parametrize("boundary", ["zero", "symmetric"])
@@ -32,7 +32,7 @@ SHAPE = (113, 113, 3)
 def test_layer(sigma0, boundary):
     layer = at_scale(random_layer(SHAPE, boundary=boundary))
     assert_translation_covariant(
-        functools.partial(layer, sigma0), IMAGE, tolerance=2e-3
+        functools.partial(layer, sigma0), IMAGE, tolerance=5e-4
     )
 
 
@@ -46,14 +46,14 @@ def test_dimensions(dimensions):
         shift=(3, -5, 2)[:dimensions],
         size=61,
         crop=10,
-        tolerance=2e-3,
+        tolerance=5e-4,
     )
 
 
 def test_channel_of_18_layers():
     maps = at_scale(feature_maps(random_channel()))
     assert_translation_covariant(
-        functools.partial(maps, 1.0), IMAGE, size=151, tolerance=5e-3
+        functools.partial(maps, 1.0), IMAGE, crop=16, tolerance=5e-3
     )
 
 
