@@ -14,6 +14,8 @@ def gradients(layer, x, upstream, training=False):
     """Gradients of `Σ upstream · layer(x)` in `x` and in every trainable weight."""
     differentiate = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}
     x = keras.ops.convert_to_tensor(x, layer.compute_dtype)
+    if not layer.built:
+        layer.build(x.shape)
     grads = differentiate[keras.backend.backend()](layer, x, upstream, training)
     return [keras.ops.convert_to_numpy(gradient) for gradient in grads]
 
@@ -37,7 +39,7 @@ def assert_gradients_are_slopes(layer, x, idle=1e-6):
             [*values[:i], values[i] + step * direction, *values[i + 1 :]]
             for step in (STEP, -STEP)
         )
-        slope = (total(*ahead) - total(*back)) / (2 * STEP)
+        slope = float(total(*ahead) - total(*back)) / (2 * STEP)
         # Relative to the strength of the gradient: its projection may be small.
         scale = np.linalg.norm(gradient)
         assert np.sum(gradient * direction) == pytest.approx(
@@ -79,7 +81,7 @@ class InputGradient(keras.layers.Layer):
 def _total(layer, upstream):
     """`Σ upstream · layer(x)` as a function of `x` and the trainable weights."""
     if keras.backend.backend() == "jax":
-        return _jax_total(layer, upstream, training=False)
+        return _jax_total(layer, upstream)
 
     def total(x, *weights):
         for weight, value in zip(layer.trainable_weights, weights, strict=True):
@@ -98,14 +100,16 @@ def _tensorflow(layer, x, upstream, training):
     return tape.gradient(total, [x, *(w.value for w in layer.trainable_weights)])
 
 
-def _jax_total(layer, upstream, training):
+def _jax_total(layer, upstream, training=False):
     import jax
 
+    # Not every layer takes the argument.
+    mode = {"training": True} if training else {}
     fixed = [v.value for v in layer.non_trainable_variables]
 
     @jax.jit
     def total(x, *trained):
-        y, _ = layer.stateless_call(list(trained), fixed, x, training=training)
+        y, _ = layer.stateless_call(list(trained), fixed, x, **mode)
         return (y * upstream).sum()
 
     return total
