@@ -5,6 +5,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# What runs on JAX within minutes: there each operation is compiled for each shape.
+ON_JAX := tests/layers/test_jets.py tests/layers/test_gauss_der_conv_gradients.py \
+	tests/layers/test_gauss_der_residual_block.py tests/layers/test_scale_pooling.py \
+	tests/layers/test_spatial_selection.py
+
 .PHONY: demo test lint bench clean
 
 demo: $(INSTALLED)
@@ -12,9 +17,9 @@ demo: $(INSTALLED)
 
 test: lint
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
-	KERAS_BACKEND=jax $(BIN)/python -m pytest tests/layers tests/models tests/theory
+	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
-		KERAS_BACKEND=torch $(BIN)/python -m pytest tests/layers tests/models; fi
+		KERAS_BACKEND=torch $(BIN)/python -m pytest $(ON_JAX); fi
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
