@@ -4,6 +4,7 @@ import functools
 
 import keras
 import pytest
+
 from tests.theory.assertions import (
     assert_translation_covariant,
     assert_translation_invariant,
