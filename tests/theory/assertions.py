@@ -38,8 +38,8 @@ def assert_scale_covariant(
         image: Analytic image f.
         tolerance: Largest relative error.
         sigma0: Initial scale at which f is seen; f' is seen at `factor * sigma0`.
-        factor: S, at most 2.
-        size: Size of the image f; `2 size - 1` is that of f'.
+        factor: S.
+        size: Image size of f; that of f' is `factor` times as large.
         crop: The points at `-crop, …, crop` from the center are compared.
     """
     error = scale_covariance_error(maps, image, sigma0, factor, size, crop)
@@ -48,8 +48,9 @@ def assert_scale_covariant(
 
 
 def scale_covariance_error(maps, image, sigma0, factor, size, crop):
+    rescaled_size = round(factor * (size - 1)) + 1
     response = maps(sigma0, sample(image, size))[0]
-    rescaled = maps(factor * sigma0, sample(image, 2 * size - 1, factor))[0]
+    rescaled = maps(factor * sigma0, sample(image, rescaled_size, factor))[0]
     points = coordinates(size)
     points = points[np.abs(points) <= crop]
     return relative_error(
@@ -87,7 +88,7 @@ def assert_translation_covariant(
     assert_close(claim, relative_error(moved, expected), tolerance)
 
 
-def assert_translation_invariant(score, image, *, tolerance, shift=(3, -5), size=111):
+def assert_translation_invariant(score, image, *, tolerance, shift=(3, -5), size=113):
     """`Γ(f(· - t)) = Γ(f)`, relative to how far `Γ(f)` is from `Γ(0)`.
 
     Source: Eq. spatial-maxpooling-expression.

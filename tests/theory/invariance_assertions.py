@@ -31,7 +31,7 @@ def assert_channels_permuted(scores, images, *, tolerance, factor, steps, size=1
     """
     expected = scores(sample_all(images, size))
     blank = scores(np.zeros_like(sample_all(images, size)))
-    rescaled = scores(sample_all(images, 2 * size - 1, factor))
+    rescaled = scores(sample_all(images, round(factor * (size - 1)) + 1, factor))
     error = response_error(rescaled[:, steps:], expected[:, :-steps], blank[:, :-steps])
     assert_close(f"a permutation of channels (factor={factor:.3g})", error, tolerance)
 
@@ -46,7 +46,7 @@ def assert_scale_invariant(predict, images, *, tolerance, factor, size=111):
     """
     expected = predict(sample_all(images, size))
     blank = predict(np.zeros_like(sample_all(images, size)))
-    rescaled = predict(sample_all(images, 2 * size - 1, factor))
+    rescaled = predict(sample_all(images, round(factor * (size - 1)) + 1, factor))
     error = response_error(rescaled, expected, blank)
     assert_close(f"scale invariant (factor={factor:.3g})", error, tolerance)
 

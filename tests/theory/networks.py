@@ -31,12 +31,14 @@ def at_scale(network, channels=ScaleChannels):
 def random_layer(
     input_shape, filters=8, seed=1, sigma=1.0, kind=GaussDerConv, **options
 ):
+    keras.utils.set_random_seed(seed)
     layer = kind(filters, sigma, **options)
     layer.build((None, *input_shape))
-    return randomized(layer, seed)
+    return layer
 
 
 def random_block(input_shape, filters=8, seed=1, **options):
+    keras.utils.set_random_seed(seed)
     block = GaussDerResidualBlock(filters, 1.0, **options)
     block.build((None, *input_shape))
     return randomized(block, seed)
@@ -44,6 +46,7 @@ def random_block(input_shape, filters=8, seed=1, **options):
 
 def random_channel(input_shape=(None, None, 3), classes=6, seed=1, **options):
     """A scale channel; by default of 18 layers."""
+    keras.utils.set_random_seed(seed)
     options = {**EIGHTEEN_LAYERS, **FULL_RANK, **options}
     return randomized(scale_channel(input_shape, classes, **options), seed)
 
@@ -53,26 +56,19 @@ def feature_maps(channel):
     return keras.Model(channel.input, channel.get_layer("head").output)
 
 
-RANGES = {
-    "gamma": (0.7, 1.3),
-    "beta": (-0.1, 0.1),
-    "moving_mean": (-0.1, 0.1),
-    "moving_variance": (0.7, 1.4),
-    "bias": (-0.05, 0.05),
-}
-
-
-def randomized(network, seed=1):
-    """Random weights, biases and statistics, the same for every backend.
-
-    The kernels are those of `he_uniform`, as by default.
-    """
+def randomized(network, seed=0):
+    """Random statistics, scales and shifts of batch normalization, random biases."""
     random = np.random.default_rng(seed)
+    ranges = {
+        "gamma": (0.7, 1.3),
+        "beta": (-0.1, 0.1),
+        "moving_mean": (-0.1, 0.1),
+        "moving_variance": (0.7, 1.4),
+        "bias": (-0.05, 0.05),
+    }
     for weight in network.weights:
-        kind = weight.name.removeprefix("depthwise_").removeprefix("pointwise_")
-        limit = np.sqrt(6 / np.prod(weight.shape[:-1]))
-        low, high = RANGES.get(kind, (-limit, limit))
-        weight.assign(random.uniform(low, high, weight.shape))
+        if weight.name in ranges:
+            weight.assign(random.uniform(*ranges[weight.name], weight.shape))
     return network
 
 
@@ -107,9 +103,7 @@ def with_jet(layer, change):
 def grey_jet(coefficient, sigma, dimensions=2, **options):
     """The layer from one channel to one, with `C_α = coefficient(α)`."""
     shape = (*[None] * dimensions, 1)
-    layer = random_layer(
-        shape, 1, sigma=sigma, zero_order=True, use_bias=False, **options
-    )
+    layer = random_layer(shape, 1, sigma=sigma, zero_order=True, **options)
     return with_jet(layer, lambda alpha, c: np.full_like(c, coefficient(alpha)))
 
 

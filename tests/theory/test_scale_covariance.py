@@ -95,7 +95,7 @@ def test_channel_with_statistics_of_images():
     A derivative strengthens the finest details, which are discretized worst, and
     normalization keeps them from fading: eighteen layers add up their errors.
     """
-    images = sample(AnalyticImage(seed=11), 111)
+    images = np.concatenate([sample(AnalyticImage(i), 111) for i in (11, 12)])
     channel = with_statistics_of(random_channel(boundary="symmetric"), images)
     maps = at_scale(feature_maps(channel))
     at_fine_scale = scale_covariance_error(maps, IMAGE, 1.0, 2.0, 111, 24)

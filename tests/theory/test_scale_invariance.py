@@ -76,7 +76,9 @@ class TestCounterExamples:
 
     def test_rescaling_by_two_steps_is_not_a_permutation_by_one(self):
         with pytest.raises(AssertionError, match="not a permutation"):
-            assert_channels_permuted(scores, IMAGES, factor=2.0, steps=1, tolerance=0.1)
+            assert_channels_permuted(
+                scores, IMAGES, factor=2.0, steps=1, tolerance=0.25
+            )
 
     def test_plain_convolutions_have_no_scale_channels(self):
         plain = keras.Sequential(
@@ -89,5 +91,5 @@ class TestCounterExamples:
                 IMAGES,
                 factor=2.0,
                 steps=2,
-                tolerance=0.1,
+                tolerance=3e-2,
             )

@@ -5,6 +5,7 @@ import functools
 import keras
 import pytest
 
+from keras_gdrn.layers import SpatialSelection
 from tests.theory.assertions import (
     assert_translation_covariant,
     assert_translation_invariant,
@@ -73,7 +74,7 @@ class TestCounterExamples:
         channel = random_channel(widths=(8, 8), spatial_selection="center")
         score = functools.partial(at_scale(channel), 1.0)
         with pytest.raises(AssertionError, match="not translation invariant"):
-            assert_translation_invariant(score, SMALL_OBJECT, tolerance=0.05)
+            assert_translation_invariant(score, SMALL_OBJECT, tolerance=0.2)
 
     def test_subsampling(self):
         block = SubsampledBlock(random_block((None, None, 3)))
@@ -84,7 +85,11 @@ class TestCounterExamples:
 
     def test_dense_layer(self):
         dense = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(4)])
+        select = keras.Sequential([SpatialSelection("max")])
+        assert_translation_invariant(
+            lambda images: array(select(images)), SMALL_OBJECT, tolerance=1e-6
+        )
         with pytest.raises(AssertionError, match="not translation invariant"):
             assert_translation_invariant(
-                lambda images: array(dense(images)), SMALL_OBJECT, tolerance=0.05
+                lambda images: array(dense(images)), SMALL_OBJECT, tolerance=0.2
             )
