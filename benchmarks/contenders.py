@@ -6,8 +6,8 @@ from keras import ops
 
 from keras_gdrn import kernels
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
+from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._scale_scope import current_scales
-from keras_gdrn.layers.gauss_der_residual_block import BATCH_NORMALIZATION
 
 INDICES = kernels.multi_indices(2, 2)
 PAPER_EPSILON = 5e-3
@@ -101,7 +101,7 @@ def scale_invariant(channel: keras.Model, sigma0) -> keras.Model:
 
 
 def _normalized(x):
-    return keras.layers.BatchNormalization(**BATCH_NORMALIZATION)(x)
+    return batch_normalization()(x)
 
 
 def _smooth(x, sigma, axis):

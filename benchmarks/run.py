@@ -28,7 +28,7 @@ from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import PRESETS, from_preset
 
 # Dense kernels take minutes beyond this scale.
-DENSE_UP_TO = 3.0
+DENSE_UP_TO = 2.0
 REFERENCE = "Conv2D 3×3"
 
 

@@ -11,6 +11,7 @@ a network costs by the operation, so there are as few as can be: between the pro
 array `(batch, *sizes, channels)` stays in whatever folding of its axes it came in.
 """
 
+import itertools
 import math
 from typing import Any
 
@@ -63,9 +64,10 @@ def pointwise(x, weight):
 
 def _forward(x, kernel, factors, indices):
     weights = ops.unstack(kernel)
+    groups = _grouped(factors)
     y, coefficients = [], []
-    for part, axes in zip(_split(x, len(factors)), factors, strict=True):
-        axes = _tensors(axes, x.dtype)
+    for part, group in zip(_split(x, groups), groups, strict=True):
+        axes = _tensors(group, x.dtype)
         part = after(part, y[-1] if y else None)
         coefficients.append(_analysed(part, axes))
         responses = _jet(coefficients[-1], axes, indices, channels=x.shape[-1])
@@ -81,10 +83,11 @@ def _backward(y_bar, coefficients, kernel, factors, indices):
     """
     adjoint = ops.transpose(kernel, (0, 2, 1)) if len(kernel.shape) == 3 else kernel
     weights = ops.unstack(adjoint)
+    groups = _grouped(factors)
+    parts = _split(y_bar, groups)
     x_bar, kernel_bar = [], []
-    parts = _split(y_bar, len(factors))
-    for part, x, axes in zip(parts, coefficients, factors, strict=True):
-        axes = _tensors(axes, y_bar.dtype, adjoint=True)
+    for part, x, group in zip(parts, coefficients, groups, strict=True):
+        axes = _tensors(group, y_bar.dtype, adjoint=True)
         part = after(part, x_bar[-1] if x_bar else None)
         responses = _jet(_analysed(part, axes), axes, indices, y_bar.shape[-1])
         x_bar.append(_synthesised(_mixed(responses, weights), axes))
@@ -92,17 +95,33 @@ def _backward(y_bar, coefficients, kernel, factors, indices):
     return _joined(x_bar), sum(kernel_bar)
 
 
-def _folded(x, sizes: list, number: int, channels: int):
-    """Puts axis `number` of `x`, any folding of `(batch, *sizes, channels)`, last
-    but one.
+def _grouped(factors: list[list[AxisFactors]]) -> list[list[list[AxisFactors]]]:
+    """Neighboring scales that are not reduced along any axis form a group.
+
+    They take the same steps on arrays of the same sizes; only the operators differ, and
+    one product with the stack of these serves all. That leaves about half of the
+    operations to trace and to launch.
+    """
+    groups = []
+    for reduced, run in itertools.groupby(factors, key=_is_reduced):
+        run = list(run)
+        groups += [[axes] for axes in run] if reduced else [run]
+    return groups
+
+
+def _is_reduced(axes: list[AxisFactors]) -> bool:
+    return any(axis.analysis is not None for axis in axes)
+
+
+def _folded(x, scales: int, sizes: list, number: int, channels: int):
+    """Puts axis `number` of `x`, any folding of `(scales, batch, *sizes, channels)`,
+    last but one.
 
     Returns:
-        `(batch, s_1, …, s_number, everything behind)`.
+        `(scales, everything in front, size, everything behind)`.
     """
-    if len(x.shape) == number + 2:
-        return x
     behind = math.prod(sizes[number:]) * channels
-    return ops.reshape(x, (-1, *sizes[:number], behind))
+    return ops.reshape(x, (scales, -1, sizes[number - 1], behind))
 
 
 def _analysed(x, axes: list[AxisFactors]):
@@ -110,7 +129,8 @@ def _analysed(x, axes: list[AxisFactors]):
     sizes, channels = [_size(axis) for axis in axes], x.shape[-1]
     for number, axis in enumerate(axes, start=1):
         if axis.analysis is not None:
-            x = ops.matmul(axis.analysis, _folded(x, sizes, number, channels))
+            folded = _folded(x, _scales(axes), sizes, number, channels)
+            x = ops.matmul(axis.analysis, folded)
             sizes[number - 1] = _rank(axis)
     return x
 
@@ -124,14 +144,14 @@ def _jet(x, axes: list[AxisFactors], indices, channels: int) -> list:
     sizes = [_rank(axis) for axis in axes]
     responses = {(): x}
     for number in range(len(axes), 0, -1):
-        operators = axes[number - 1].jets
+        jets = axes[number - 1].jets
         folded = {
-            suffix: _folded(response, sizes, number, channels)
+            suffix: _folded(response, _scales(axes), sizes, number, channels)
             for suffix, response in responses.items()
         }
         suffixes = dict.fromkeys(alpha[number - 1 :] for alpha in indices)
         responses = {
-            suffix: ops.matmul(operators[suffix[0]], folded[suffix[1:]])
+            suffix: ops.matmul(jets[suffix[0]], folded[suffix[1:]])
             for suffix in suffixes
         }
     return [ops.reshape(responses[alpha], (-1, channels)) for alpha in indices]
@@ -156,45 +176,62 @@ def _synthesised(y, axes: list[AxisFactors]):
     """`(U ⊗ … ⊗ U) y` for `y` of shape `(positions, channels)`; the last axis first."""
     sizes, channels = [_rank(axis) for axis in axes], y.shape[-1]
     for number in range(len(axes), 0, -1):
-        if axes[number - 1].synthesis is not None:
-            folded = _folded(y, sizes, number, channels)
-            y = ops.matmul(axes[number - 1].synthesis, folded)
-            sizes[number - 1] = _size(axes[number - 1])
+        axis = axes[number - 1]
+        if axis.synthesis is not None:
+            folded = _folded(y, _scales(axes), sizes, number, channels)
+            y = ops.matmul(axis.synthesis, folded)
+            sizes[number - 1] = _size(axis)
     return ops.reshape(y, (-1, *sizes, channels))
 
 
-def _tensors(axes: list[AxisFactors], dtype, adjoint=False) -> list[AxisFactors]:
-    """The factors, or those of the adjoint, as tensors; equal axes share theirs."""
+def _tensors(group: list[list[AxisFactors]], dtype, adjoint=False) -> list[AxisFactors]:
+    """The factors of each axis, or those of the adjoint, as tensors for a group.
 
-    def tensor(matrix):
-        if matrix is None:
+    Every matrix is `(scales, 1, rows, columns)`. Equal axes share theirs.
+    """
+
+    def tensor(*matrices):
+        if matrices[0] is None:
             return None
-        if adjoint:
-            constant = isinstance(matrix, np.ndarray)
-            matrix = matrix.T if constant else ops.transpose(matrix)
-        return ops.convert_to_tensor(matrix, dtype)
+        library = np if isinstance(matrices[0], np.ndarray) else ops
+        stack = library.stack(matrices)[:, None]
+        return ops.convert_to_tensor(
+            library.swapaxes(stack, -1, -2) if adjoint else stack, dtype
+        )
 
-    def tensors(axis):
-        outer = (axis.synthesis, axis.analysis)
-        enter, leave = outer if adjoint else reversed(outer)
-        jets = [tensor(matrix) for matrix in axis.jets]
-        return AxisFactors(tensor(enter), jets, tensor(leave))
+    def tensors(scales):
+        enter = tensor(*(axis.analysis for axis in scales))
+        leave = tensor(*(axis.synthesis for axis in scales))
+        jets = [
+            tensor(*order)
+            for order in zip(*(axis.jets for axis in scales), strict=True)
+        ]
+        return AxisFactors(*((leave, jets, enter) if adjoint else (enter, jets, leave)))
 
-    distinct = {id(axis): axis for axis in axes}
-    converted = {key: tensors(axis) for key, axis in distinct.items()}
-    return [converted[id(axis)] for axis in axes]
+    distinct = {tuple(map(id, scales)): scales for scales in zip(*group, strict=True)}
+    converted = {key: tensors(scales) for key, scales in distinct.items()}
+    return [converted[tuple(map(id, scales))] for scales in zip(*group, strict=True)]
+
+
+def _scales(axes: list[AxisFactors]) -> int:
+    return axes[0].jets[0].shape[0]
 
 
 def _rank(axis: AxisFactors):
-    return ops.shape(axis.jets[0])[0]
+    return ops.shape(axis.jets[0])[-1]
 
 
 def _size(axis: AxisFactors):
-    return _rank(axis) if axis.synthesis is None else axis.synthesis.shape[0]
+    return _rank(axis) if axis.synthesis is None else axis.synthesis.shape[-2]
 
 
-def _split(x, parts: int) -> list:
-    return ops.split(x, parts, axis=0) if parts > 1 else [x]
+def _split(x, groups: list) -> list:
+    """The part of the batch that belongs to each group."""
+    if len(groups) == 1:
+        return [x]
+    *ends, scales = itertools.accumulate(len(group) for group in groups)
+    x = ops.reshape(x, (scales, -1, *ops.shape(x)[1:]))
+    return ops.split(x, ends, axis=0)
 
 
 def _joined(parts: list):
