@@ -5,10 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-# What runs on JAX within minutes: there each operation is compiled for each shape.
-ON_JAX := tests/layers/test_jets.py tests/layers/test_gauss_der_conv_gradients.py \
-	tests/layers/test_gauss_der_residual_block.py tests/layers/test_scale_pooling.py \
-	tests/layers/test_spatial_selection.py
+# What does not stand on tf.data runs on the other backends too.
+ON_ALL := tests/layers tests/models tests/theory
 
 .PHONY: demo test lint bench clean
 
@@ -17,9 +15,9 @@ demo: $(INSTALLED)
 
 test: lint
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
-	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_JAX)
+	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_ALL)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
-		KERAS_BACKEND=torch $(BIN)/python -m pytest $(ON_JAX); fi
+		KERAS_BACKEND=torch $(BIN)/python -m pytest $(ON_ALL); fi
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -7,9 +7,10 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # On JAX the tests spend their time in compiling: every operation for every shape.
+# (At level 0, XLA on CPU makes NaN of a gradient that is finite at all other levels.)
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+    "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true",
 )
 
 import keras

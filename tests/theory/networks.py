@@ -31,14 +31,12 @@ def at_scale(network, channels=ScaleChannels):
 def random_layer(
     input_shape, filters=8, seed=1, sigma=1.0, kind=GaussDerConv, **options
 ):
-    keras.utils.set_random_seed(seed)
     layer = kind(filters, sigma, **options)
     layer.build((None, *input_shape))
-    return layer
+    return with_random_kernels(layer, np.random.default_rng(seed))
 
 
 def random_block(input_shape, filters=8, seed=1, **options):
-    keras.utils.set_random_seed(seed)
     block = GaussDerResidualBlock(filters, 1.0, **options)
     block.build((None, *input_shape))
     return randomized(block, seed)
@@ -46,7 +44,6 @@ def random_block(input_shape, filters=8, seed=1, **options):
 
 def random_channel(input_shape=(None, None, 3), classes=6, seed=1, **options):
     """A scale channel; by default of 18 layers."""
-    keras.utils.set_random_seed(seed)
     options = {**EIGHTEEN_LAYERS, **FULL_RANK, **options}
     return randomized(scale_channel(input_shape, classes, **options), seed)
 
@@ -56,9 +53,19 @@ def feature_maps(channel):
     return keras.Model(channel.input, channel.get_layer("head").output)
 
 
+def with_random_kernels(layer, random):
+    """The default initialization, He's, with numbers that are those of every backend."""
+    for weight in layer.weights:
+        if weight.name.endswith("kernel"):
+            limit = (6 / np.prod(weight.shape[:-1])) ** 0.5
+            weight.assign(random.uniform(-limit, limit, weight.shape))
+    return layer
+
+
 def randomized(network, seed=0):
-    """Random statistics, scales and shifts of batch normalization, random biases."""
+    """Random kernels and biases, and all that batch normalization holds."""
     random = np.random.default_rng(seed)
+    with_random_kernels(network, random)
     ranges = {
         "gamma": (0.7, 1.3),
         "beta": (-0.1, 0.1),

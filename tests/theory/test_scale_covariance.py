@@ -55,7 +55,7 @@ def test_layer(sigma0, factor):
 )
 def test_kinds_of_layers(options):
     layer = at_scale(random_layer(SHAPE, **options))
-    assert_scale_covariant(layer, IMAGE, sigma0=2.0, tolerance=1e-2)
+    assert_scale_covariant(layer, IMAGE, sigma0=2.0, tolerance=1.2e-2)
 
 
 @pytest.mark.parametrize(("dimensions", "size", "crop"), [(1, 111, 24), (3, 41, 6)])
@@ -69,7 +69,7 @@ def test_dimensions(dimensions, size, crop):
 @pytest.mark.parametrize("factor", FACTORS)
 def test_residual_block(factor, options):
     block = at_scale(random_block(SHAPE, **options))
-    assert_scale_covariant(block, IMAGE, sigma0=2.0, factor=factor, tolerance=5e-3)
+    assert_scale_covariant(block, IMAGE, sigma0=2.0, factor=factor, tolerance=6e-3)
 
 
 @pytest.mark.parametrize("sigma0", CHANNEL)
