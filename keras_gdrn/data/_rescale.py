@@ -23,8 +23,9 @@ def rescale(
 
     Where the canvas is larger, it is filled by zeros or by the mirror images of the
     resized image, repeated as often as needed; where it is smaller, the center is
-    cut out. Where the sizes differ by an odd number, the image sits half a pixel
-    above and to the left of the center.
+    cut out. Where the sizes differ by an odd number, the image sits half a pixel below
+    and to the right of the center: `imresize` rounds sizes up, and what is too much
+    lies below and to the right. So the object is centered to half a pixel, always.
 
     Resizing, extending and cropping are linear along each axis, so one matrix per
     axis does all three, and pixels outside the canvas are never computed.
@@ -76,7 +77,7 @@ def canvas_matrix(
     """Weights `(canvas, size)` that resize one axis and center it, float64."""
     weights = resize_matrix(size, factor)
     resized = len(weights)
-    index = np.arange(canvas) - (canvas - resized) // 2
+    index = np.arange(canvas) - (canvas - resized + 1) // 2
     matrix = weights[mirror(index, resized)]
     if extension == "zero":
         matrix[(index < 0) | (index >= resized)] = 0.0

@@ -1,5 +1,7 @@
 """`rescale` against `imresize` followed by padding or cropping."""
 
+import math
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,8 +13,8 @@ def centered(image: np.ndarray, canvas: tuple[int, int], extension: str) -> np.n
     """A single `(H, W)` on a canvas, by `numpy.pad` and a cut."""
     mode = {"zero": "constant", "mirror": "symmetric"}[extension]
     for axis, side in enumerate(canvas):
-        # The pixel too many of an odd difference is below and to the right.
-        before = (side - image.shape[axis]) // 2
+        # The pixel too many of an odd difference is above and to the left.
+        before = math.ceil((side - image.shape[axis]) / 2)
         widths = [(0, 0), (0, 0)]
         widths[axis] = (max(before, 0), side)
         image = np.pad(image, widths, mode=mode)
@@ -33,20 +35,31 @@ def test_equals_resizing_then_centering(factor, canvas, extension):
 
 def test_mirror_repeats_on_a_wide_canvas():
     line = rescale(np.array([[1.0, 2.0]]), 1, (1, 11), "mirror")
-    #                        …2 1|1 2|2 1 1 2…   the original is at 4 and 5
-    np.testing.assert_array_equal(line, [[1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2]])
+    #                       …2 2 1|1 2|2 1 1…   the original is at 5 and 6
+    np.testing.assert_array_equal(line, [[1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2]])
 
 
 def test_zero_surrounds():
     line = rescale(np.array([[1.0, 2.0]]), 1, (3, 5), "zero")
-    np.testing.assert_array_equal(line, [[0] * 5, [0, 1, 2, 0, 0], [0] * 5])
+    np.testing.assert_array_equal(line, [[0] * 5, [0, 0, 1, 2, 0], [0] * 5])
 
 
 @pytest.mark.parametrize("extension", ["zero", "mirror"])
 def test_crop_keeps_the_center(extension):
     line = np.arange(6.0)[None]
     np.testing.assert_array_equal(rescale(line, 1, (1, 2), extension), [[2, 3]])
-    np.testing.assert_array_equal(rescale(line, 1, (1, 3), extension), [[2, 3, 4]])
+    np.testing.assert_array_equal(rescale(line, 1, (1, 3), extension), [[1, 2, 3]])
+
+
+@pytest.mark.parametrize("size", [20, 21])
+@pytest.mark.parametrize("factor", SIZE_FACTORS)
+def test_object_is_centered_to_half_a_pixel(factor, size):
+    place = np.arange(size) - (size - 1) / 2
+    blob = np.exp(-(place**2 + place[:, None] ** 2) / 18)
+    image = rescale(blob, factor, 60, "zero")
+    for axis in (0, 1):
+        mean = np.average(np.arange(60), weights=image.sum(axis)) - 59 / 2
+        assert abs(mean) <= 0.5 + 1e-3
 
 
 def test_one_number_is_a_square_canvas():

@@ -41,7 +41,7 @@ def test_digits_of_size_factor_one_have_twenty_pixels(factor):
     assert images.min() == 0
     assert 0.9 < images.max() <= 1
     side = int(np.ceil(20 * factor))
-    start = (40 - side) // 2
+    start = (40 - side + 1) // 2
     inside = images[:, start : start + side, start : start + side]
     assert np.count_nonzero(images) == np.count_nonzero(inside) > 0
 
