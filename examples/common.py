@@ -82,6 +82,8 @@ def compile_classifier(
     schedule = keras.optimizers.schedules.CosineDecay(learning_rate, steps, alpha=1e-3)
     optimizer = keras.optimizers.AdamW(schedule, weight_decay=weight_decay)
     optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
+    # Else TensorFlow traces the first step twice, for the sake of these variables.
+    optimizer.build(model.trainable_variables)
     model.compile(
         optimizer,
         # Only for one-hot labels can Keras smooth them.

@@ -54,7 +54,8 @@ def plot_scale_generalisation(
     plot.grid(alpha=0.3)
     plot.set_xlabel("size factor of the test images (training: shaded)")
     plot.set_ylabel("accuracy [%]")
-    plot.legend()
+    # Above the curves, which may be anywhere.
+    plot.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
     return figure
 
 
