@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from keras import layers, ops
+from keras import layers
 
 from keras_gdrn.layers import (
     GaussDerConv,
@@ -18,6 +18,7 @@ from tests.layers._contract import (
     Case,
     assert_dtype_argument,
     each,
+    numpy,
     randomize,
 )
 
@@ -96,13 +97,13 @@ def built(network, scales=SCALES, **kwargs):
 def assert_channels(layer, network, scales, tolerance=1e-4):
     """Each scale channel is the network made at that scale, with the same weights."""
     x = images()
-    y = ops.convert_to_numpy(layer(x))
+    y = numpy(layer(x))
     assert y.shape[:2] == (len(x), len(scales))
     for channel, scale in enumerate(scales):
         alone = network(scale)
         expected = alone(x)
         alone.set_weights(layer.get_weights())
-        expected = ops.convert_to_numpy(alone(x))
+        expected = numpy(alone(x))
         atol = tolerance * np.abs(expected).max()
         np.testing.assert_allclose(y[:, channel], expected, rtol=0, atol=atol)
 
@@ -128,8 +129,8 @@ def test_channel_assertion_notices_an_ignored_scale():
 
 def test_scales_stay_in_their_order():
     x = images()
-    y = ops.convert_to_numpy(built(convolution, [0.5, 2.0])(x))
-    reverse = ops.convert_to_numpy(built(convolution, [2.0, 0.5])(x))
+    y = numpy(built(convolution, [0.5, 2.0])(x))
+    reverse = numpy(built(convolution, [2.0, 0.5])(x))
     np.testing.assert_allclose(y, reverse[:, ::-1], rtol=1e-6, atol=1e-6)
 
 
@@ -150,9 +151,9 @@ def test_weights_are_those_of_one_network(network):
 
 def test_changing_one_weight_changes_every_channel():
     layer = built(convolution)
-    before = ops.convert_to_numpy(layer(images()))
+    before = numpy(layer(images()))
     layer.network.kernel.assign(0.5 * layer.network.kernel)
-    moved = np.abs(ops.convert_to_numpy(layer(images())) - before)
+    moved = np.abs(numpy(layer(images())) - before)
     assert np.all(moved.max(axis=(0, 2, 3, 4)) > 1e-2)
 
 
@@ -161,7 +162,7 @@ def test_two_layers_share_one_network():
     few, many = ScaleChannels(network, [1.0]), ScaleChannels(network, SCALES)
     few.build((None, *SHAPE))
     randomize(few)
-    y, wide = few(images()), many(images())
+    y, wide = numpy(few(images())), numpy(many(images()))
     np.testing.assert_allclose(y[:, 0], wide[:, 1], rtol=1e-5, atol=1e-6)
 
 
@@ -171,7 +172,9 @@ def test_network_still_works_alone():
     alone(images())
     alone.set_weights(layer.get_weights())
     layer(images())
-    np.testing.assert_array_equal(layer.network(images()), alone(images()))
+    np.testing.assert_array_equal(
+        numpy(layer.network(images())), numpy(alone(images()))
+    )
 
 
 @pytest.mark.parametrize("trainable_sigma", [False, True])
@@ -186,7 +189,7 @@ def test_batch_statistics_are_taken_over_all_channels():
     normalization = layers.BatchNormalization(momentum=0.0)
     layer = built(lambda: keras.Sequential([convolution(), normalization]))
     x = images()
-    maps = [ops.convert_to_numpy(_alone(layer, scale)(x)) for scale in SCALES]
+    maps = [numpy(_alone(layer, scale)(x)) for scale in SCALES]
     layer(x, training=True)
     expected = np.mean(maps, axis=(0, 1, 2, 3))
     np.testing.assert_allclose(normalization.moving_mean, expected, atol=1e-5)
@@ -203,7 +206,7 @@ def test_training_reaches_the_layers_inside():
     layer = ScaleChannels(layers.Dropout(0.5), SCALES)
     x = np.ones((4, 100), "float32")
     np.testing.assert_array_equal(layer(x)[:, 0], x)
-    dropped = ops.convert_to_numpy(layer(x, training=True)) == 0
+    dropped = numpy(layer(x, training=True)) == 0
     assert 0.4 < dropped.mean() < 0.6
     assert np.any(dropped[:, 0] != dropped[:, 1])
 
@@ -234,4 +237,4 @@ def test_network_may_be_a_custom_layer(tmp_path):
     model = keras.Model(image, ScaleChannels(Twice(2, 1.0), SCALES)(image))
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded(images()), model(images()))
+    np.testing.assert_array_equal(numpy(loaded(images())), numpy(model(images())))

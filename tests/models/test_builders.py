@@ -6,7 +6,6 @@ import re
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_gdrn.layers import (
     GaussDerConv,
@@ -16,7 +15,7 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.models import gauss_der_resnet, scale_channel
-from tests.layers._contract import randomize
+from tests.layers._contract import numpy, randomize
 
 BACKEND = keras.backend.backend()
 SHAPE = (12, 10, 3)
@@ -35,10 +34,8 @@ def randomized(model):
 
 def assert_equal_outputs(model, other, x=None):
     x = images() if x is None else x
-    expected = ops.convert_to_numpy(model(x))
-    np.testing.assert_allclose(
-        ops.convert_to_numpy(other(x)), expected, rtol=1e-5, atol=1e-5
-    )
+    expected = numpy(model(x))
+    np.testing.assert_allclose(numpy(other(x)), expected, rtol=1e-5, atol=1e-5)
 
 
 def by_hand(zero_order=False, separable=False, boundary="zero"):
@@ -70,8 +67,8 @@ def test_network_is_its_channels_pooled():
     model = randomized(gauss_der_resnet(**NETWORK, scale_pooling="logsumexp"))
     channel = model.get_layer("scale_channels").network
     scores = ScaleChannels(channel, NETWORK["sigma0"])(images())
-    expected = np.log(np.sum(np.exp(ops.convert_to_numpy(scores)), axis=1))
-    np.testing.assert_allclose(model(images()), expected, rtol=1e-5)
+    expected = np.log(np.sum(np.exp(numpy(scores)), axis=1))
+    np.testing.assert_allclose(numpy(model(images())), expected, rtol=1e-5)
 
 
 def test_without_residuals_each_block_is_one_layer():

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_gdrn.layers import GaussDerConv, ScaleChannels, ScalePooling
 from keras_gdrn.models import (
@@ -12,7 +11,7 @@ from keras_gdrn.models import (
     with_input_shape,
     with_sigma0,
 )
-from tests.layers._contract import randomize
+from tests.layers._contract import numpy, randomize
 
 SHAPE, SCALES = (12, 10, 3), (0.5, 1.0)
 OPTIONS = {"input_shape": SHAPE, "classes": 5, "widths": (4, 6), "ratio": 1.2}
@@ -38,8 +37,8 @@ def assert_is_the_network(model, x, **options):
     """The network built anew with the options, given the model's weights."""
     expected = gauss_der_resnet(**{**OPTIONS, "sigma0": SCALES, **options})
     expected.set_weights(model.get_weights())
-    actual = ops.convert_to_numpy(model(x))
-    np.testing.assert_allclose(actual, expected(x), rtol=1e-5, atol=1e-6)
+    actual = numpy(model(x))
+    np.testing.assert_allclose(actual, numpy(expected(x)), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("sigma0", [[1.0], [0.3, 0.5, 1.0, 2.0, 3.0]])
@@ -73,19 +72,19 @@ def test_other_size_of_a_single_channel():
 
 
 def test_original_is_left_as_it_was(model):
-    before = ops.convert_to_numpy(model(images(*SHAPE)))
+    before = numpy(model(images(*SHAPE)))
     with_sigma0(model, [2.0])(images(*SHAPE))
     with_input_shape(model, (16, 16, 3))(images(16, 16, 3))
     assert model.input_shape == (None, *SHAPE)
-    np.testing.assert_array_equal(model(images(*SHAPE)), before)
+    np.testing.assert_array_equal(numpy(model(images(*SHAPE))), before)
 
 
 def test_training_one_trains_the_other(model):
     single = with_sigma0(model, [1.0])
-    before = ops.convert_to_numpy(model(images(*SHAPE)))
+    before = numpy(model(images(*SHAPE)))
     single.compile("sgd", "mse")
     single.fit(images(*SHAPE), np.ones((2, 5)), verbose=0)
-    assert np.abs(ops.convert_to_numpy(model(images(*SHAPE))) - before).max() > 1e-4
+    assert np.abs(numpy(model(images(*SHAPE))) - before).max() > 1e-4
 
 
 def test_dropout_and_policies_are_kept():
@@ -105,7 +104,7 @@ def test_transferred_model_is_saved_and_reloaded(model, tmp_path):
     other.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     x = images(16, 9, 3)
-    np.testing.assert_array_equal(loaded(x), other(x))
+    np.testing.assert_array_equal(numpy(loaded(x)), numpy(other(x)))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ FULL_RANK = {"epsilon": 1e-30} if keras.backend.backend() == "jax" else {}
 
 def array(tensor):
     """Any backend's tensor of any float type, as float64."""
-    return np.asarray(keras.ops.cast(tensor, "float32"), dtype="float64")
+    return keras.ops.convert_to_numpy(keras.ops.cast(tensor, "float32")).astype(
+        "float64"
+    )
 
 
 def at_scale(network, channels=ScaleChannels):
@@ -54,7 +56,7 @@ def feature_maps(channel):
 
 
 def with_random_kernels(layer, random):
-    """The default initialization, He's, with numbers that are those of every backend."""
+    """The default initialization, He's, with the same numbers on every backend."""
     for weight in layer.weights:
         if weight.name.endswith("kernel"):
             limit = (6 / np.prod(weight.shape[:-1])) ** 0.5
