@@ -53,7 +53,7 @@ def _models(kind, shape, **options):
         for p in ("float32", "mixed_bfloat16")
     )
     rounded.set_weights(exact.get_weights())
-    # PyTorch rounds products as XLA does; its compiler is not needed, and takes minutes.
+    # PyTorch rounds products as XLA does; its compiler is not needed.
     rounded.compile(jit_compile=keras.backend.backend() != "torch")
     return exact, rounded
 
