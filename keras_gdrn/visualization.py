@@ -6,7 +6,7 @@ by its `savefig`; pyplot and its global state are not used.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,16 +133,41 @@ def plot_sizes(images: Mapping[float, np.ndarray]) -> "Figure":
     rows = min((len(stack) for stack in images.values()), default=0)
     if not rows:
         raise ValueError("`images` must hold at least one image for each size factor.")
-    figure = _figure((len(images), rows + 0.3))
-    place = {"left": 0.01, "right": 0.99, "bottom": 0.02, "top": 1 - 0.3 / (rows + 0.3)}
-    grid = figure.add_gridspec(rows, len(images), wspace=0.08, hspace=0.08, **place)
-    for column, (factor, stack) in enumerate(sorted(images.items())):
-        for row in range(rows):
-            axes = figure.add_subplot(grid[row, column])
-            axes.imshow(np.squeeze(stack[row]), cmap="gray", vmin=0, vmax=1)
+    by_size = sorted(images.items())
+    return plot_image_grid(
+        [
+            (size_label(factor) if row == 0 else "", stack[row])
+            for factor, stack in by_size
+        ]
+        for row in range(rows)
+    )
+
+
+def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure":
+    """Images in rows, each with its title above it.
+
+    Args:
+        rows: For each row the titles, which may be empty, and the images, `(height,
+            width, channel)` with values in [0, 1].
+
+    Raises:
+        ValueError: If there are no images.
+        ImportError: If matplotlib is not installed.
+    """
+    rows = list(rows)
+    columns = max(map(len, rows), default=0)
+    if not columns:
+        raise ValueError("`rows` must hold at least one image.")
+    heights = [1.3 if any(title for title, _ in row) else 1.05 for row in rows]
+    figure = _figure((1.05 * columns, sum(heights)), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.0, hspace=0.0)
+    grid = figure.add_gridspec(len(rows), columns, height_ratios=heights)
+    for i, row in enumerate(rows):
+        for j, (title, image) in enumerate(row):
+            axes = figure.add_subplot(grid[i, j])
+            axes.imshow(np.squeeze(image), cmap="gray", vmin=0, vmax=1)
+            axes.set_title(title, fontsize=9, pad=3)
             axes.set_axis_off()
-            if row == 0:
-                axes.set_title(size_label(factor), fontsize=10, pad=3)
     return figure
 
 

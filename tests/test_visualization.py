@@ -9,6 +9,7 @@ from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
     basis_kernels,
     jet_kernels,
+    plot_image_grid,
     plot_scale_generalisation,
     plot_scale_selection_histogram,
     plot_sizes,
@@ -127,6 +128,15 @@ def test_sizes_are_a_grid_of_images(tmp_path):
     assert len(figure.axes) == 6
     with pytest.raises(ValueError, match="at least one image"):
         plot_sizes({1.0: np.zeros((0, 8, 8, 1))})
+
+
+def test_rows_of_images_may_differ_in_length(tmp_path):
+    image = np.zeros((8, 8, 3))
+    figure = plot_image_grid([[("cat", image), ("dog", image)], [("", image)]])
+    assert_draws(figure, tmp_path / "grid.png")
+    assert [axes.get_title() for axes in figure.axes] == ["cat", "dog", ""]
+    with pytest.raises(ValueError, match="at least one image"):
+        plot_image_grid([])
 
 
 def test_size_labels_are_short():

@@ -67,3 +67,9 @@ def test_train_runs_and_completes_once(examples, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [*sys.argv, "--seed", "5"])
     with pytest.raises(SystemExit, match=r"other settings(.|\n)*seed: 0, now 5"):
         train.main()
+
+
+def test_data_set_is_shown(examples, tmp_path):
+    done = run(examples / "show_datasets.py", "--dataset", "digits", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "digits.png").stat().st_size > 10_000
