@@ -5,6 +5,7 @@ from ._imresize import imresize
 from ._read_h5 import H5Images, read_h5
 from ._rescale import rescale
 from ._rescaled import rescaled, rescaled_arrays
+from ._write_h5 import write_h5
 
 __all__ = [
     "DATASETS",
@@ -16,4 +17,5 @@ __all__ = [
     "rescale",
     "rescaled",
     "rescaled_arrays",
+    "write_h5",
 ]

@@ -9,6 +9,8 @@ import keras
 import numpy as np
 import pytest
 
+from keras_gdrn.data import read_h5
+
 PICTURES = ("scale_generalisation.png", "scale_selection.png", "sizes.png")
 
 
@@ -73,3 +75,12 @@ def test_data_set_is_shown(examples, tmp_path):
     done = run(examples / "show_datasets.py", "--dataset", "digits", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "digits.png").stat().st_size > 10_000
+
+
+def test_rescaled_files_are_written_once(examples, tmp_path):
+    options = ("--dataset", "digits", "--limit", 30, "--factors", 1, 2)
+    for _ in range(2):
+        done = run(examples / "make_rescaled.py", *options, "--out", tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count(".h5 (") == 3
+    assert [read_h5(path).factor for path in sorted(tmp_path.iterdir())] == [1, 2, None]

@@ -1,0 +1,105 @@
+"""Writing rescaled images to HDF5 files that `read_h5` and other frameworks read."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ._datasets import dataset_info
+from ._rescaled import rescaled
+
+# The ends of the keys, by the names of the splits.
+KEYS = {"train": "train", "validation": "val", "test": "test"}
+CHUNK = 256
+
+
+def write_h5(
+    folder: str | os.PathLike,
+    name: str,
+    splits: tuple[str, ...],
+    factor: float = 1.0,
+    **options,
+) -> Path:
+    """Write splits of a rescaled data set to one file, as the authors do.
+
+    The file has `x_train, y_train`, `x_val, y_val` and `x_test, y_test`, as far as its
+    splits go: images `(N, H, W, C)` float32 in [0, 1] and labels `(N, 1)` int32. Its
+    name states what it holds, such as
+    `cifar10_te10000_outsize64-64_scte0p841.h5`. Batches are written as they are
+    computed; the file has its name only when it is complete.
+
+    Args:
+        folder: where to write; it is made where there is none.
+        name, factor: as for `rescaled`.
+        splits: which of "train", "validation" and "test", of one canvas.
+        **options: `canvas`, `limit`, `data_dir` and `download`, as for `rescaled`.
+
+    Returns:
+        The path of the file. One that is there already is left as it is.
+
+    Raises:
+        ValueError, FileNotFoundError: as `rescaled`, and if `splits` is empty, or its
+            canvases differ.
+
+    Example:
+
+    >>> path = write_h5("files", "digits", ("test",), 2**-0.25)
+    >>> path.name
+    'digits_te797_outsize40-40_scte0p841.h5'
+    """
+    import h5py
+
+    _check_splits(name, splits, options.get("canvas"))
+    data = {
+        split: rescaled(name, split, factor, batch_size=CHUNK, **options)
+        for split in splits
+    }
+    limit = options.get("limit") or np.inf
+    counts = {
+        split: int(min(dataset_info(name).size(split), limit)) for split in splits
+    }
+    shape = tuple(next(iter(data.values())).element_spec[0].shape[1:])
+    path = Path(folder, _file_name(name, counts, shape, factor))
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    with h5py.File(partial, "w") as file:
+        for split, batches in data.items():
+            _write_split(file, KEYS[split], batches, counts[split], shape)
+    return partial.replace(path)
+
+
+def _write_split(file, key: str, batches, count: int, shape: tuple) -> None:
+    x = file.create_dataset(f"x_{key}", (count, *shape), "float32")
+    y = file.create_dataset(f"y_{key}", (count, 1), "int32")
+    start = 0
+    for images, labels in batches.as_numpy_iterator():
+        stop = start + len(labels)
+        x[start:stop], y[start:stop] = images, labels[:, None]
+        start = stop
+    if start != count:
+        raise ValueError(f"{key} was to have {count} images and has {start}.")
+
+
+def _check_splits(name: str, splits: tuple[str, ...], canvas) -> None:
+    known = isinstance(splits, (tuple, list)) and splits and set(splits) <= set(KEYS)
+    if not known:
+        raise ValueError(
+            f"`splits` must be some of {tuple(KEYS)}. Received: splits={splits!r}"
+        )
+    info = dataset_info(name)
+    mixed = "test" in splits and len(splits) > 1
+    if mixed and canvas is None and info.canvas != info.test_canvas:
+        raise ValueError(
+            f"Test images of {name} have a canvas of {info.test_canvas} pixels, "
+            f"others of {info.canvas}: write them to files of their own."
+        )
+
+
+def _file_name(name: str, counts: dict[str, int], shape: tuple, factor: float) -> str:
+    abbreviations = {"train": "tr", "validation": "vl", "test": "te"}
+    parts = [name, *(f"{abbreviations[s]}{count}" for s, count in counts.items())]
+    scale = f"{factor:.3f}".replace(".", "p")
+    kind = "scte" if set(counts) == {"test"} else "sctr"
+    return "_".join([*parts, f"outsize{shape[0]}-{shape[1]}", f"{kind}{scale}.h5"])
