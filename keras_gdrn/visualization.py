@@ -160,7 +160,8 @@ def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure
         raise ValueError("`rows` must hold at least one image.")
     heights = [1.3 if any(title for title, _ in row) else 1.05 for row in rows]
     figure = _figure((1.05 * columns, sum(heights)), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.0, hspace=0.0)
+    layout: Any = figure.get_layout_engine()
+    layout.set(w_pad=0.02, h_pad=0.02, wspace=0.0, hspace=0.0)
     grid = figure.add_gridspec(len(rows), columns, height_ratios=heights)
     for i, row in enumerate(rows):
         for j, (title, image) in enumerate(row):

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,8 @@ def write_h5(
     counts = {
         split: int(min(dataset_info(name).size(split), limit)) for split in splits
     }
-    shape = tuple(next(iter(data.values())).element_spec[0].shape[1:])
+    element: Any = next(iter(data.values())).element_spec
+    shape = tuple(element[0].shape[1:])
     path = Path(folder, _file_name(name, counts, shape, factor))
     if path.exists():
         return path
