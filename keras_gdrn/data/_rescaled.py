@@ -44,7 +44,7 @@ def rescaled_arrays(
     (797, 40, 40, 1)
     """
     info = dataset_info(name)
-    factor, size = check_factor(factor), _canvas(info, split, canvas)
+    factor, size = check_factor(factor), canvas_of(info, split, canvas)
     _check_count("limit", limit)
     images, labels = load(info, split, limit, data_dir, download)
     images = rescale(images, factor * info.unit, size, info.extension)
@@ -112,7 +112,7 @@ def rescaled(
     TensorShape([None, 40, 40, 1])
     """
     info = dataset_info(name)
-    factor, size = check_factor(factor), _canvas(info, split, canvas)
+    factor, size = check_factor(factor), canvas_of(info, split, canvas)
     _check_count("batch_size", batch_size)
     _check_count("limit", limit)
     images, labels = load(info, split, limit, data_dir, download)
@@ -134,7 +134,7 @@ def rescaled(
     return data.prefetch(tf.data.AUTOTUNE)
 
 
-def _canvas(
+def canvas_of(
     info: DatasetInfo, split: str, canvas: int | tuple[int, int] | None
 ) -> tuple[int, int]:
     """The canvas asked for or, by default, that of the split."""

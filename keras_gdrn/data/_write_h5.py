@@ -2,12 +2,10 @@
 
 import os
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from ._datasets import dataset_info
-from ._rescaled import rescaled
+from ._imresize import check_factor
+from ._rescaled import canvas_of, rescaled
 
 # The ends of the keys, by the names of the splits.
 KEYS = {"train": "train", "validation": "val", "test": "test"}
@@ -51,19 +49,17 @@ def write_h5(
     import h5py
 
     _check_splits(name, splits, options.get("canvas"))
+    info, limit = dataset_info(name), options.get("limit")
+    counts = {s: min(info.size(s), limit or info.size(s)) for s in splits}
+    size = canvas_of(info, splits[0], options.get("canvas"))
+    shape = (*size, info.image_shape[-1])
+    path = Path(folder, _file_name(name, counts, shape, check_factor(factor)))
+    if path.exists():  # asked before anything is read
+        return path
     data = {
         split: rescaled(name, split, factor, batch_size=CHUNK, **options)
         for split in splits
     }
-    limit = options.get("limit") or np.inf
-    counts = {
-        split: int(min(dataset_info(name).size(split), limit)) for split in splits
-    }
-    element: Any = next(iter(data.values())).element_spec
-    shape = tuple(element[0].shape[1:])
-    path = Path(folder, _file_name(name, counts, shape, factor))
-    if path.exists():
-        return path
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     with h5py.File(partial, "w") as file:

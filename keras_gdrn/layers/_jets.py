@@ -8,7 +8,8 @@ no reduction `A` and `U` are the identity and `D_a` is the operator `K_a` itself
 
 Every step is a plain matrix product, which all backends and devices run well. Tracing
 a network costs by the operation, so there are as few as can be: between the products an
-array `(batch, *sizes, channels)` stays in whatever folding of its axes it came in.
+array stays in whatever folding of its axes it came in, and scales that take the same
+steps take them together.
 """
 
 import itertools

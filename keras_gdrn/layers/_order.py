@@ -6,9 +6,8 @@ import keras
 def after(x, done):
     """`x`, but not before `done` has been computed.
 
-    TensorFlow's runtime starts everything that is ready: it would advance all scale
-    channels of a layer side by side, and hold the jets of all of them at once. One
-    after another they need a sixth of that memory, and stay in the cache.
+    TensorFlow's runtime starts everything that is ready: it would advance all groups of
+    scale channels side by side, and hold the jets of all of them at once.
     """
     if done is None or keras.backend.backend() != "tensorflow":
         return x
