@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ._array_batches import array_batches
 from ._datasets import DatasetInfo, dataset_info
 from ._imresize import check_factor
 from ._load import load
@@ -45,7 +46,7 @@ def rescaled_arrays(
     """
     info = dataset_info(name)
     factor, size = check_factor(factor), canvas_of(info, split, canvas)
-    _check_count("limit", limit)
+    check_count("limit", limit)
     images, labels = load(info, split, limit, data_dir, download)
     images = rescale(images, factor * info.unit, size, info.extension)
     images /= info.white
@@ -88,8 +89,8 @@ def rescaled(
             Defaults to that of `DATASETS`.
         batch_size: images in a batch; the last one may be smaller. By default the
             elements are single images.
-        shuffle: whether to reorder the images, anew in every epoch.
-        seed: of the shuffling: the same seed gives the same epochs.
+        shuffle: whether to reorder the images, anew in every iteration.
+        seed: of the shuffling: the same seed gives the same sequence of orders.
         limit: take only the first so many images, which are of mixed classes.
         data_dir: directory of TensorFlow Datasets. Defaults to the environment
             variable TFDS_DATA_DIR, then to `~/tensorflow_datasets`.
@@ -113,8 +114,8 @@ def rescaled(
     """
     info = dataset_info(name)
     factor, size = check_factor(factor), canvas_of(info, split, canvas)
-    _check_count("batch_size", batch_size)
-    _check_count("limit", limit)
+    check_count("batch_size", batch_size)
+    check_count("limit", limit)
     images, labels = load(info, split, limit, data_dir, download)
     import tensorflow as tf
 
@@ -122,11 +123,10 @@ def rescaled(
         images = rescale(images, factor * info.unit, size, info.extension)
         return tf.clip_by_value(images / info.white, 0.0, 1.0), labels
 
-    with tf.device("CPU"):  # else the whole data set would be copied to a GPU
-        data = tf.data.Dataset.from_tensor_slices((images, labels))
-    if shuffle:  # before rescaling, where images are bytes and small
-        data = data.shuffle(len(labels), seed=seed)
-    data = data.batch(batch_size or CHUNK)
+    # The images stay in memory as bytes, and are rescaled after they are shuffled.
+    data = array_batches(
+        images, labels, batch_size or CHUNK, shuffle=shuffle, seed=seed
+    )
     data = data.map(place, num_parallel_calls=tf.data.AUTOTUNE)
     if batch_size is None:
         data = data.unbatch()
@@ -143,7 +143,7 @@ def canvas_of(
     return check_canvas(default if canvas is None else canvas)
 
 
-def _check_count(argument: str, count: int | None) -> None:
+def check_count(argument: str, count: int | None) -> None:
     whole = isinstance(count, Integral) and not isinstance(count, bool)
     if count is not None and (not whole or count < 1):
         raise ValueError(

@@ -80,19 +80,45 @@ def test_one_hot_labels_are_reported(tmp_path):
     [
         (
             {"x_test": images(3)},
-            r"Expected x_train .* Found .*'x_test': \(3, 6, 6, 3\)",
+            r"Expected x_train .* Found: {'x_test': \(3, 6, 6, 3\)",
         ),
         ({"x_test": images(3), "y_test": [0, 1]}, "3 images, y_test 2 labels"),
         ({"x_test": images(3, (6,)), "y_test": [0, 1, 2]}, r"x_test .* \(3, 6\)"),
+        (
+            {"x_train": images(1), "y_train": [0], "x_test": images(3)},
+            "Expected x_train .* Found: .*'x_test'",
+        ),
+        ({"x_test": images(0), "y_test": []}, r"x_test .* \(0, 6, 6, 3\)"),
+        ({"x_test": np.full((1, 4, 4, 1), b"a"), "y_test": [0]}, "x_test must be real"),
         ({"x_test": images(3) * np.nan, "y_test": [0, 1, 2]}, "x_test must be finite"),
+        (
+            {"x_test": images(3), "y_test": [0, 1, np.nan]},
+            r"y_test .* classes.*\[nan\]",
+        ),
+        ({"x_test": images(3), "y_test": ["a", "b", "c"]}, "y_test must be real"),
         ({"x_test": images(3), "y_test": [0, 0.5, 1]}, "y_test must number classes"),
         ({"x_test": images(3), "y_test": [0, 1, -1]}, "y_test must number classes"),
         ({"x_test": images(3), "y_test": np.ones((3, 2))}, r"y_test .* \(3, 2\)"),
     ],
 )
 def test_unusable_files_are_an_error(tmp_path, arrays, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"a\.h5: .*{message}"):
         read_h5(write(tmp_path / "a.h5", **arrays))
+
+
+def test_images_that_are_not_finite_are_numbered(tmp_path):
+    pixels = images(5)
+    pixels[3, 1, 1, 1] = np.inf
+    path = write(tmp_path / "a.h5", x_test=pixels, y_test=np.arange(5))
+    with pytest.raises(ValueError, match=r"a\.h5: x_test .* inf, .* images \[3\]"):
+        read_h5(path)
+
+
+def test_truncated_file_is_an_error(tmp_path):
+    path = write(tmp_path / "a.h5", x_test=images(3), y_test=[0, 1, 2])
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(OSError, match=r"a\.h5 cannot be read: .*truncated"):
+        read_h5(path)
 
 
 def test_missing_file_is_an_error(tmp_path):

@@ -1,0 +1,53 @@
+"""Batches of arrays that fit in memory, in order or shuffled."""
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._random import epoch_generators
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def array_batches(
+    images: np.ndarray,
+    labels: np.ndarray,
+    batch_size: int,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+) -> "tf.data.Dataset":
+    """Batches (images, labels); with `shuffle`, in another order in each iteration.
+
+    The order is that of `epoch_generators(seed)`. Only the numbers of the images are
+    shuffled, so all of them are, at no cost. The last batch may be smaller.
+    """
+    import tensorflow as tf
+
+    count = len(labels)
+    if len(images) != count or not count:
+        raise ValueError(
+            "There must be as many labels as images, and at least one. "
+            f"Received: {len(images)} images and {count} labels"
+        )
+    generators = epoch_generators(seed)
+
+    def numbers() -> Iterator[np.ndarray]:
+        order = next(generators).permutation(count) if shuffle else np.arange(count)
+        for start in range(0, count, batch_size):
+            yield order[start : start + batch_size]
+
+    with tf.device("CPU"):  # else the whole data set would be copied to a GPU
+        all_images, all_labels = tf.constant(images), tf.constant(labels)
+    data = tf.data.Dataset.from_generator(
+        numbers, output_signature=tf.TensorSpec((None,), "int64")
+    )
+    batches = math.ceil(count / batch_size)
+    data = data.apply(tf.data.experimental.assert_cardinality(batches))
+    return data.map(
+        lambda index: (tf.gather(all_images, index), tf.gather(all_labels, index)),
+        num_parallel_calls=tf.data.AUTOTUNE,
+    )

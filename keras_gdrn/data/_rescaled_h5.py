@@ -1,0 +1,161 @@
+"""A `tf.data` pipeline that reads HDF5 files of rescaled images as it goes."""
+
+import os
+from collections.abc import Iterator
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ._h5_file import H5Split
+from ._h5_folder import find_splits
+from ._imresize import check_factor
+from ._random import epoch_generators
+from ._rescaled import check_count
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Images read at a time, and images of such blocks that are shuffled together.
+BLOCK = 64
+SHUFFLED = 2048
+# The cubic carries values of [0, 1] to [-0.282, 1.282] at most: its negative weights
+# sum to 1/8 on an axis, its positive ones to 9/8.
+OVERSHOOT = 0.3
+
+
+class Block(NamedTuple):
+    """Images `start` to `stop` of a split."""
+
+    split: H5Split
+    start: int
+    stop: int
+
+
+def rescaled_h5(
+    folder: str | os.PathLike,
+    split: str,
+    factor: float = 1.0,
+    *,
+    batch_size: int | None = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    limit: int | None = None,
+) -> "tf.data.Dataset":
+    """A split of a rescaled data set, read from HDF5 files as it is asked for.
+
+    The elements are those of `rescaled`. The files are the authors', or written by
+    `write_h5`: one for training and validation, and one for each size factor of the
+    test set. What `read_h5` tells of them holds here too; `h5_report` shows it. That
+    of a test set is found by the size factor in its name (`…_scte0p841.h5`), that of
+    training by its having more than one training image.
+
+    Images are read in blocks of 64, or of as many as the file stores in one chunk. To
+    shuffle, the blocks are put in another order in every iteration, and 2048 images of
+    blocks that follow each other so are shuffled among themselves. In memory are the
+    labels and up to four times 2048 images: 0.4 GB for CIFAR-10, 0.9 GB for STL-10 in
+    training; without shuffling, a few blocks and batches.
+
+    Values up to 0.3 outside [0, 1], where the cubic may carry them, are clipped.
+
+    Args:
+        folder: where the files, `*.h5`, are.
+        split: "train", "validation", "train+validation" or "test".
+        factor: size factor, equal to that in the name to its three decimals. A name
+            that states none for training images (`…_sctr1p000.h5`) means 1.
+        batch_size: images in a batch; the last one may be smaller. By default the
+            elements are single images.
+        shuffle: whether to reorder the images, anew in every iteration.
+        seed: of the shuffling: the same seed gives the same sequence of orders.
+        limit: take only the first so many images.
+
+    Returns:
+        A `tf.data.Dataset` of known cardinality with elements (image, label):
+        `(H, W, C)` float32 in [0, 1] and `()` int32, or batches of them.
+
+    Raises:
+        ValueError: if an argument is out of its range, two files have the split, or
+            what the file has is not as in `read_h5`.
+        FileNotFoundError: if no file has the split at this size factor; says what
+            there is.
+        OSError: if a file is not complete.
+        tf.errors.InvalidArgumentError: if values are not finite, or farther outside
+            [0, 1], when they are reached; names the file, the key and the images. In
+            the first block, which is read at once, they are a `ValueError`.
+
+    Guarantee: from files of `write_h5` the elements equal those of `rescaled` to 1e-6.
+
+    Example:
+
+    >>> path = write_h5("files", "digits", ("test",), 2.0)
+    >>> data = rescaled_h5("files", "test", 2.0, batch_size=32)
+    >>> data.element_spec[0].shape
+    TensorShape([None, 40, 40, 1])
+    """
+    factor = check_factor(factor)
+    check_count("batch_size", batch_size)
+    check_count("limit", limit)
+    blocks = _blocks(find_splits(folder, split, factor), limit)
+    data = _groups(blocks, shuffle, seed)
+    data = data.unbatch() if batch_size is None else data.rebatch(batch_size)
+    count = ceil(sum(block.stop - block.start for block in blocks) / (batch_size or 1))
+    import tensorflow as tf
+
+    return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+
+
+def _blocks(splits: list[H5Split], limit: int | None) -> list[Block]:
+    """The first `limit` images in blocks, each of whole chunks of its file."""
+    left = sum(len(split.labels) for split in splits) if limit is None else limit
+    blocks = []
+    for split in splits:
+        count = min(left, len(split.labels))
+        left -= count
+        size = split.chunk * ceil(BLOCK / split.chunk)
+        for start in range(0, count, size):
+            blocks.append(Block(split, start, min(start + size, count)))
+    return blocks
+
+
+def _read_group(
+    blocks: list[Block], rng: np.random.Generator | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `_read` gives of all the blocks, in the order that `rng` puts it in."""
+    count = sum(block.stop - block.start for block in blocks)
+    places = np.arange(count) if rng is None else rng.permutation(count)
+    images = np.empty((count, *blocks[0].split.shape[1:]), "float32")
+    labels = np.empty(count, "int32")
+    for block in blocks:
+        here, places = np.split(places, [block.stop - block.start])
+        images[here], labels[here] = _read(block)
+    return images, labels
+
+
+def _read(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Images `(n, H, W, C)`, float32 in [0, 1], and labels `(n,)`, int32."""
+    split, start, stop = block
+    images = split.read(start, stop, low=-OVERSHOOT, high=1 + OVERSHOOT)
+    return np.clip(images, 0.0, 1.0, out=images), split.labels[start:stop]
+
+
+def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
+    """Images and labels, some blocks at a time: these are shuffled together."""
+    import tensorflow as tf
+
+    images, _ = _read(blocks[0])  # what is wrong with all images is an error now
+    size = max(1, SHUFFLED // len(images)) if shuffle else 1
+    generators = epoch_generators(seed)
+
+    def groups() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        rng = next(generators) if shuffle else None
+        order = np.arange(len(blocks)) if rng is None else rng.permutation(len(blocks))
+        for start in range(0, len(order), size):
+            group = [blocks[number] for number in order[start : start + size]]
+            yield _read_group(group, rng)
+
+    # Images are not shuffled one by one: as tensors of 50 kB in many threads they left
+    # holes in memory that grew to four times it.
+    shape = (None, *images.shape[1:])
+    signature = tf.TensorSpec(shape, "float32"), tf.TensorSpec((None,), "int32")
+    data = tf.data.Dataset.from_generator(groups, output_signature=signature)
+    return data.prefetch(1)  # one group is read while another is used

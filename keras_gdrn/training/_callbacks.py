@@ -1,0 +1,72 @@
+"""What happens around each epoch of `fit`."""
+
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from . import _run_folder
+
+
+class EpochSeconds(keras.callbacks.Callback):
+    """Logs how long each epoch took, for the callbacks that follow."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.start = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None:
+            logs["seconds"] = time.perf_counter() - self.start
+
+
+class EpochSeeds(keras.callbacks.Callback):
+    """Seeds dropout by the epoch: a run that was interrupted draws the same numbers.
+
+    (Keras does not save the state of its random number generators.)
+    """
+
+    def __init__(self, seed: int):
+        super().__init__()
+        self.seed = seed
+
+    def on_epoch_begin(self, epoch, logs=None):
+        for number, state in enumerate(self._states()):
+            entropy = np.random.SeedSequence([self.seed, epoch, number])
+            state.assign(entropy.generate_state(2).astype(state.dtype))
+
+    def _states(self) -> list[keras.Variable]:
+        variables = self.model.non_trainable_variables
+        return [v for v in variables if v.name == "seed_generator_state"]
+
+
+class Record(keras.callbacks.Callback):
+    """Ends each epoch with a row in the log and a checkpoint."""
+
+    def __init__(self, folder: Path):
+        super().__init__()
+        self.folder = folder
+
+    def on_epoch_end(self, epoch, logs=None):
+        # In this order: a row without its checkpoint is dropped when the run goes on.
+        _run_folder.append_row(self.folder, {"epoch": epoch, **(logs or {})})
+        _run_folder.save(self.model, self.folder, epoch + 1)
+
+
+class TimeLimit(keras.callbacks.Callback):
+    """Stops after an epoch if another one like it would not end in time."""
+
+    def __init__(self, minutes: float):
+        super().__init__()
+        self.seconds = 60 * minutes
+
+    def on_train_begin(self, logs=None):
+        self.start = time.perf_counter()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch_start = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        now = time.perf_counter()
+        if now - self.start + now - self.epoch_start > self.seconds:
+            self.model.stop_training = True

@@ -1,0 +1,162 @@
+"""Training by a recipe, with a log and checkpoints, on from any interruption."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_gdrn.layers import ScaleChannels, ScalePooling
+
+from . import _callbacks, _run_folder
+from ._arguments import check_number
+from ._batches import evaluation_batches, training_batches
+from ._recipe import Recipe
+
+
+def fit(
+    model: keras.Model,
+    recipe: Recipe,
+    data: Any,
+    *,
+    validation_data: Any = None,
+    out: str | os.PathLike | None = None,
+    seed: int = 0,
+    max_minutes: float | None = None,
+    jit_compile: bool | str = "auto",
+    steps_per_execution: int = 1,
+    tensorboard: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    verbose: int | str = "auto",
+) -> keras.callbacks.History:
+    """Compile a classifier and train it by a recipe.
+
+    With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of
+    the weights and of the optimizer; the same call goes on after the last whole epoch,
+    whenever and however it was interrupted, and returns at once if all epochs are
+    done. Shuffling, augmentation and dropout are seeded by the epoch, so that the
+    result is that of a run without interruption, bit by bit where the backend computes
+    the same twice.
+
+    Mixed precision is a matter of the model: build it under
+    `keras.config.set_dtype_policy("mixed_bfloat16")`.
+
+    Args:
+        model: a functional model from images `(batch, H, W, C)` to scores `(batch,
+            class)`, with at least 2 classes.
+        recipe: a `Recipe`, such as one of `RECIPES`.
+        data: arrays `(images, labels)`, or a `tf.data.Dataset` of batches that
+            shuffles them itself, such as `rescaled(…, batch_size=recipe.batch_size,
+            shuffle=True)`. Images are in [0, 1]; labels are integers `(batch,)`.
+        validation_data: the same, not shuffled; evaluated after each epoch.
+        out: folder of the run, made if need be.
+        seed: of shuffling, augmentation and dropout. The weights were drawn before:
+            see `keras.utils.set_random_seed`.
+        max_minutes: stop after an epoch if another one would not end within so many
+            minutes; at least one is trained. The same call goes on.
+        jit_compile, steps_per_execution: as for `keras.Model.compile`.
+        tensorboard: whether to write `out/tensorboard` too.
+        callbacks: further Keras callbacks. Theirs is the state that is not restored.
+        verbose: as for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
+
+    Returns:
+        The history of this call; with `out`, of the whole run, as it is in the log.
+
+    Raises:
+        ValueError: if an argument does not fit, for instance labels that are no
+            classes of the model, or a model with another scale dropout than the
+            recipe's.
+        FileExistsError: if `out` holds another run.
+
+    Example:
+
+    >>> model = from_preset("rescaled_cifar10")
+    >>> recipe = RECIPES["rescaled_cifar10"]
+    >>> data = rescaled("cifar10", "train", batch_size=45, shuffle=True)
+    >>> fit(model, recipe, data, out="runs/cifar10").history["accuracy"][-1]
+    """
+    _check_model(model, recipe)
+    if max_minutes is not None:
+        check_number("max_minutes", max_minutes)
+    classes = model.output_shape[-1]
+    batches = training_batches(data, recipe, classes, seed)
+    if validation_data is not None:
+        validation_data = evaluation_batches(
+            validation_data, recipe.batch_size, classes
+        )
+    steps = int(batches.cardinality())
+    model.compile(
+        recipe.optimizer(steps),
+        recipe.loss(),
+        metrics=["accuracy"],
+        jit_compile=jit_compile,
+        steps_per_execution=steps_per_execution,
+    )
+    # Its variables are there before they are restored, and before the first step is
+    # traced: else TensorFlow traces it twice.
+    model.optimizer.build(model.trainable_variables)
+    parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
+    first = 0
+    if out is not None:
+        folder = Path(out)
+        _run_folder.claim(folder, _settings(model, recipe, seed, steps))
+        first = _run_folder.restore(model, folder)
+        parts.append(_callbacks.Record(folder))
+        if tensorboard:
+            parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
+    if max_minutes is not None:
+        parts.append(_callbacks.TimeLimit(max_minutes))
+    for _ in range(first):  # the n-th iteration has the order of the n-th epoch
+        next(iter(batches))
+    history = model.fit(
+        batches.repeat(),  # Keras makes one iterator then, else some for each epoch
+        steps_per_epoch=steps,
+        epochs=recipe.epochs,
+        initial_epoch=first,
+        validation_data=validation_data,
+        callbacks=[*parts, *callbacks],
+        shuffle=False,  # the pipeline has done it
+        verbose=verbose,
+    )
+    if out is not None:
+        history.history = _run_folder.history(Path(out))
+        history.epoch = [int(epoch) for epoch in history.history.pop("epoch")]
+    return history
+
+
+def _settings(
+    model: keras.Model, recipe: Recipe, seed: int, steps: int
+) -> dict[str, Any]:
+    """What a run must have in common with the one that it goes on with."""
+    settings = {
+        **dataclasses.asdict(recipe),
+        "seed": seed,
+        "steps_per_epoch": steps,
+        "input_shape": model.input_shape,
+        "parameters": [tuple(weight.shape) for weight in model.weights],
+    }
+    for layer in model.layers:
+        if isinstance(layer, ScaleChannels):
+            settings["sigma0"] = layer.sigma0
+        if isinstance(layer, ScalePooling):
+            settings["scale_pooling"] = layer.mode
+    return settings
+
+
+def _check_model(model: keras.Model, recipe: Recipe) -> None:
+    shape = tuple(model.output_shape)
+    if len(shape) != 2 or (shape[-1] or 0) < 2:
+        raise ValueError(
+            "`model` must return scores of shape (batch, class) for at least 2 "
+            f"classes. Received: a model with the output shape {shape}"
+        )
+    wanted = recipe.scale_dropout
+    for layer in model.layers:
+        if isinstance(layer, ScalePooling) and wanted not in (None, layer.dropout):
+            raise ValueError(
+                f"`recipe` wants a scale dropout of {wanted:g}: build the model with "
+                "`scale_dropout=recipe.scale_dropout`. "
+                f"Received: model={model.name!r} with {layer.dropout:g}"
+            )

@@ -1,0 +1,99 @@
+"""How a network is trained, as a frozen dataclass."""
+
+import dataclasses
+
+import keras
+
+from ._arguments import check_number
+from ._augment import Augmentation
+
+# Weight decay is for what multiplies features.
+NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
+
+NO_AUGMENTATION = Augmentation()
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How `fit` trains: AdamW on the cross-entropy, its learning rate, augmentation.
+
+    The learning rate falls from `learning_rate` to `final_learning_rate` along half a
+    cosine, in each step; before that, it rises linearly from a tenth of
+    `learning_rate` for `warmup_epochs`, which count among the epochs.
+
+    Source: Perzanowski & Lindeberg, Table training-parameters and Sec. 5.2.
+    Departure: biases and the parameters of batch normalization are not decayed; the
+    paper does not say whether they are.
+
+    Args:
+        epochs: number of passes over the data.
+        batch_size: images in a batch; the last one of an epoch may be smaller.
+        learning_rate: its highest value.
+        final_learning_rate: its value at the end.
+        warmup_epochs: epochs during which it rises.
+        weight_decay: of AdamW: a weight loses `learning_rate * weight_decay` of
+            itself in each step.
+        label_smoothing: share of the label that is spread over all classes.
+        scale_dropout: probability with which a scale channel leaves the pooling;
+            `None` leaves the model's own.
+        augmentation: an `Augmentation`.
+
+    Raises:
+        ValueError: if a value is out of its range.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float = 0.01
+    final_learning_rate: float = 1e-5
+    warmup_epochs: int = 0
+    weight_decay: float = 0.025
+    label_smoothing: float = 0.1
+    scale_dropout: float | None = None
+    augmentation: Augmentation = NO_AUGMENTATION
+
+    def __post_init__(self):
+        check_number("epochs", self.epochs, whole=True, lowest=1)
+        check_number("batch_size", self.batch_size, whole=True, lowest=1)
+        check_number(
+            "warmup_epochs", self.warmup_epochs, whole=True, highest=self.epochs - 1
+        )
+        final = self.final_learning_rate
+        check_number("final_learning_rate", final)
+        check_number("learning_rate", self.learning_rate, lowest=final)
+        check_number("weight_decay", self.weight_decay)
+        check_number("label_smoothing", self.label_smoothing, highest=1)
+        if self.scale_dropout is not None:
+            check_number("scale_dropout", self.scale_dropout, highest=1)
+
+    def optimizer(self, steps_per_epoch: int) -> keras.optimizers.Optimizer:
+        """AdamW with the learning rate's schedule, for epochs of so many steps."""
+        optimizer = keras.optimizers.AdamW(
+            self.schedule(steps_per_epoch), weight_decay=self.weight_decay
+        )
+        optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
+        return optimizer
+
+    def schedule(
+        self, steps_per_epoch: int
+    ) -> keras.optimizers.schedules.LearningRateSchedule:
+        """The learning rate as a function of the step."""
+        warmup = self.warmup_epochs * steps_per_epoch
+        start = {"initial_learning_rate": self.learning_rate}
+        if warmup:
+            start = {
+                "initial_learning_rate": 0.1 * self.learning_rate,
+                "warmup_target": self.learning_rate,
+                "warmup_steps": warmup,
+            }
+        return keras.optimizers.schedules.CosineDecay(
+            decay_steps=self.epochs * steps_per_epoch - warmup,
+            alpha=self.final_learning_rate / self.learning_rate,
+            **start,
+        )
+
+    def loss(self) -> keras.losses.Loss:
+        """Cross-entropy with smoothed one-hot labels."""
+        return keras.losses.CategoricalCrossentropy(
+            from_logits=True, label_smoothing=self.label_smoothing
+        )

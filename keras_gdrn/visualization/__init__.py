@@ -1,0 +1,30 @@
+"""What a network has learned, as arrays, and figures of the paper's kinds.
+
+`activation_maps`, `basis_kernels` and `effective_filters` are pure functions that
+return arrays. The functions `plot_…` only draw values, these or those of `evaluation`;
+they need matplotlib (the extra `viz`). Each returns a `matplotlib.figure.Figure`, to be
+shown by a notebook or saved by its `savefig`; pyplot and its global state are not used.
+"""
+
+from ._activation_maps import activation_maps
+from ._basis_kernels import basis_kernels
+from ._effective_filters import effective_filters
+from ._figures import size_label
+from ._plot_activation_maps import plot_activation_maps
+from ._plot_evaluation import plot_scale_generalisation, plot_scale_selection_histogram
+from ._plot_images import plot_image_grid, plot_sizes
+from ._plot_kernels import plot_basis_kernels, plot_effective_filters
+
+__all__ = [
+    "activation_maps",
+    "basis_kernels",
+    "effective_filters",
+    "plot_activation_maps",
+    "plot_basis_kernels",
+    "plot_effective_filters",
+    "plot_image_grid",
+    "plot_scale_generalisation",
+    "plot_scale_selection_histogram",
+    "plot_sizes",
+    "size_label",
+]

@@ -1,0 +1,90 @@
+"""The filters that a Gaussian derivative layer has learned."""
+
+import math
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_gdrn import kernels
+from keras_gdrn.layers import GaussDerConv
+
+from ._basis_kernels import basis_kernels
+
+
+def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
+    """The filters `Σ_α m(α) C_α σ^|α| δ^α T(·; σ)` of a layer on images.
+
+    As functions of the position: the kernels of a true convolution, and so the layer's
+    responses to single bright pixels, without bias and activation. Of a separable layer
+    those of its first stage, one for each channel.
+
+    A network's layers are found by their names: `channel.get_layer("head")` is the last
+    one of a `scale_channel`, `channel.get_layer("block1").conv1` and `.conv2` are those
+    of a `GaussDerResidualBlock`, and `channel` itself is the `network` of the layer
+    `ScaleChannels`: `model.get_layer("scale_channels").network`.
+
+    Source: Perzanowski & Lindeberg, Appendix "Visualisation of the learned receptive
+    fields". Departure: cut off at the layer's own `epsilon`.
+
+    Args:
+        layer: Built `GaussDerConv` of two spatial dimensions.
+        sigma0: Initial scale σ_0 of the scale channel; `σ` is `sigma0` times the
+            layer's scale, the learned one where it is trained.
+
+    Returns:
+        float64 array `(size, size, channels, filters)`, or `(size, size, channels)` of
+        a separable layer, with the center in the middle of the odd `size`.
+
+    Raises:
+        ValueError: If `layer` is of another kind or not built, or `sigma0` is not a
+            finite, positive number.
+
+    Guarantee: the layer's responses to within `2 epsilon` of the largest one; those
+    that are cut off, at order 2 and less, are below `10 epsilon` of it.
+
+    Example:
+
+    >>> channel = scale_channel((64, 64, 3), 10, [16, 32], ratio=1.2)
+    >>> effective_filters(channel.get_layer("block1").conv1).shape
+    (13, 13, 16, 32)
+    """
+    _check_layer(layer)
+    sigma = _checked_sigma0(sigma0) * _learned_sigma(layer)
+    # The differences reach beyond the Gaussian that is cut off.
+    radius = kernels.truncation_radius(sigma, layer.epsilon, dimensions=2)
+    basis = basis_kernels(sigma, layer.order, radius + math.ceil(layer.order / 2))
+    scaled = [kernels.multinomial(alpha) * basis[alpha] for alpha in layer.indices]
+    weights = layer.depthwise_kernel if layer.separable else layer.kernel
+    return np.tensordot(np.stack(scaled), _float64(weights), axes=(0, 0))
+
+
+def _learned_sigma(layer: GaussDerConv) -> float:
+    if not layer.trainable_sigma:
+        return layer.sigma
+    return math.exp(_float64(layer.log_sigma))
+
+
+def _float64(weight: Any) -> np.ndarray:
+    return np.asarray(ops.convert_to_numpy(weight)).astype("float64")
+
+
+def _checked_sigma0(sigma0: float) -> float:
+    if not 0 < sigma0 < math.inf:
+        raise ValueError(
+            f"`sigma0` must be a finite, positive number. Received: sigma0={sigma0!r}"
+        )
+    return float(sigma0)
+
+
+def _check_layer(layer: Any) -> None:
+    if not isinstance(layer, GaussDerConv):
+        raise ValueError(
+            "`layer` must be a `GaussDerConv`, such as the `conv1` and `conv2` of a "
+            f"`GaussDerResidualBlock`. Received: layer={layer!r}"
+        )
+    if not layer.built or layer.input_spec.ndim != 4:
+        raise ValueError(
+            "`layer` must be built for inputs of two spatial dimensions. "
+            f"Received: layer={layer!r} with {layer.input_spec}"
+        )

@@ -1,0 +1,85 @@
+"""Figures of what `evaluation` returns."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
+
+from ._figures import new_axes, short_number, size_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MARKERS = "osD^v<>pX*"
+
+
+def plot_scale_generalisation(
+    results: Mapping[str, ScaleGeneralisation],
+    *,
+    trained_at: float = 1.0,
+    axes: "Axes | None" = None,
+) -> "Figure":
+    """Accuracy against size factor, one curve for each model.
+
+    Args:
+        results: For each model's name what `scale_generalisation` returned.
+        trained_at: Size factor of the training images, which is shaded.
+        axes: Where to draw; by default in a new figure.
+
+    Raises:
+        ValueError: If there are no results.
+        ImportError: If matplotlib is not installed.
+    """
+    if not results:
+        raise ValueError("`results` must hold at least one model's results.")
+    figure, plot = new_axes(axes)
+    width = 2 ** (1 / 8)  # half the step of the usual size factors, to either side
+    plot.axvspan(trained_at / width, trained_at * width, color="0.9", lw=0, zorder=0)
+    for index, (name, result) in enumerate(results.items()):
+        marker = _MARKERS[index % len(_MARKERS)]
+        accuracies = 100 * result.accuracies
+        plot.plot(result.factors, accuracies, marker=marker, ms=5, label=name)
+    factors = sorted({float(f) for result in results.values() for f in result.factors})
+    plot.set_xscale("log", base=2)
+    plot.set_xticks(factors, [size_label(factor) for factor in factors])
+    plot.minorticks_off()
+    plot.grid(alpha=0.3)
+    plot.set_xlabel("size factor of the test images (training: shaded)")
+    plot.set_ylabel("accuracy [%]")
+    # Above the curves, which may be anywhere.
+    plot.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+    return figure
+
+
+def plot_scale_selection_histogram(
+    histogram: ScaleSelectionHistogram, *, axes: "Axes | None" = None
+) -> "Figure":
+    """Heat map of each scale channel's share in the decisions, dark where it is large.
+
+    Scale covariance shows as a straight line: the selected scale grows with the size.
+
+    Args:
+        histogram: What `scale_selection_histogram` returned.
+        axes: Where to draw; by default in a new figure.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    figure, plot = new_axes(axes)
+    order = np.argsort(histogram.sigma0)
+    shares = histogram.shares[:, order].T
+    image = plot.imshow(shares, origin="lower", aspect="auto", cmap="Greys", vmin=0)
+    plot.set_xticks(
+        range(len(histogram.factors)), [size_label(f) for f in histogram.factors]
+    )
+    plot.set_yticks(
+        range(len(order)), [short_number(sigma) for sigma in histogram.sigma0[order]]
+    )
+    plot.set_xlabel("size factor of the test images")
+    plot.set_ylabel("initial scale σ₀ of the scale channel [pixels]")
+    bar = figure.colorbar(image, ax=plot)
+    bar.set_label("mean share in the decision")
+    return figure

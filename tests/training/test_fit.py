@@ -1,0 +1,261 @@
+"""Training by a recipe: that it learns, and that it goes on from anywhere."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.data import rescaled, rescaled_arrays
+from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.training import Augmentation, Recipe, fit
+
+RECIPE = Recipe(
+    epochs=3,
+    batch_size=16,
+    scale_dropout=0.3,
+    augmentation=Augmentation(padding=1, flip=0.5, brightness=0.2),
+)
+ARRAYS = rescaled_arrays("digits", "train", canvas=24, limit=60)
+
+
+def gauss_der_network(seed=0, **options) -> keras.Model:
+    keras.utils.set_random_seed(seed)
+    return gauss_der_resnet(
+        *((24, 24, 1), 10, (4, 4), 1.4),
+        **{"sigma0": (0.7, 1.4), "scale_dropout": 0.3, **options},
+    )
+
+
+def network(seed=0) -> keras.Model:
+    """A plain network with all that keeps a state, for it is traced in no time."""
+    keras.utils.set_random_seed(seed)
+    return keras.Sequential(
+        [
+            keras.Input((24, 24, 1)),
+            keras.layers.Conv2D(4, 3, strides=2),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dropout(0.3),
+            keras.layers.Flatten(),
+            keras.layers.Dense(10),
+        ]
+    )
+
+
+def digits(**options):
+    return rescaled(
+        "digits",
+        "train",
+        **{"canvas": 24, "limit": 60, "batch_size": 16, "shuffle": True, **options},
+    )
+
+
+def rows(folder):
+    with open(folder / "log.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+class StopAt(keras.callbacks.Callback):
+    """Ends training as an interruption would, within an epoch or after one."""
+
+    def __init__(self, epoch, batch=None):
+        super().__init__()
+        self.epoch, self.batch, self.now = epoch, batch, 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.now = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        if (self.now, batch) == (self.epoch, self.batch):
+            raise KeyboardInterrupt
+
+
+def assert_same_weights(one, other):
+    for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("network", "data"),
+    [(network, digits), (network, lambda: ARRAYS), (gauss_der_network, digits)],
+    ids=["dataset", "arrays", "gauss_der_resnet"],
+)
+def test_interrupted_runs_have_the_same_result(tmp_path, network, data):
+    whole = network()
+    history = fit(whole, RECIPE, data(), verbose=0).history
+    for epoch, batch in ((0, 1), (1, 2), (2, 0)):
+        with pytest.raises(KeyboardInterrupt):
+            stop = StopAt(epoch, batch)
+            fit(network(), RECIPE, data(), out=tmp_path, callbacks=[stop], verbose=0)
+    resumed = network(seed=1)  # the weights are those of the checkpoint
+    found = fit(resumed, RECIPE, data(), out=tmp_path, verbose=0)
+    assert_same_weights(resumed, whole)
+    assert found.epoch == [0, 1, 2]
+    np.testing.assert_allclose(found.history["loss"], history["loss"], rtol=1e-6)
+
+
+def test_checks_above_can_fail(tmp_path):
+    whole, other = network(), network()
+    fit(whole, RECIPE, ARRAYS, verbose=0)
+    fit(other, RECIPE, ARRAYS, seed=1, verbose=0)
+    with pytest.raises(AssertionError):
+        assert_same_weights(other, whole)
+
+
+def test_complete_runs_are_not_trained_again(tmp_path):
+    model = network()
+    fit(model, RECIPE, ARRAYS, out=tmp_path, verbose=0)
+    again = network(seed=1)
+    start = StopAt(0, 0)
+    found = fit(again, RECIPE, ARRAYS, out=tmp_path, callbacks=[start], verbose=0)
+    assert_same_weights(again, model)
+    assert found.epoch == [0, 1, 2]
+    assert [path.name for path in tmp_path.glob("*.h5")] == ["epoch-0003.weights.h5"]
+
+
+@pytest.mark.parametrize("rest", ["", "2,0.5", "2,0.5,1.0,3.0\n"])
+def test_rows_after_the_checkpoint_are_dropped(tmp_path, rest):
+    with pytest.raises(KeyboardInterrupt):
+        stop = [StopAt(2, 0)]
+        fit(network(), RECIPE, ARRAYS, out=tmp_path, callbacks=stop, verbose=0)
+    with open(tmp_path / "log.csv", "a", encoding="utf-8") as file:
+        file.write(rest)
+    fit(network(), RECIPE, ARRAYS, out=tmp_path, verbose=0)
+    assert [row["epoch"] for row in rows(tmp_path)] == ["0", "1", "2"]
+
+
+def test_a_checkpoint_is_there_at_any_moment(tmp_path, monkeypatch):
+    stop = [StopAt(1, 0)]
+    with pytest.raises(KeyboardInterrupt):
+        fit(network(), RECIPE, ARRAYS, out=tmp_path, callbacks=stop, verbose=0)
+
+    def save_a_part(model, path, **options):
+        Path(path).write_bytes(b"a part")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(keras.Model, "save_weights", save_a_part)
+        fit(network(), RECIPE, ARRAYS, out=tmp_path, verbose=0)
+    found = fit(network(), RECIPE, ARRAYS, out=tmp_path, verbose=0)
+    assert found.epoch == [0, 1, 2]
+
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+from tests.training.test_fit import ARRAYS, RECIPE, network
+from keras_gdrn.training import fit
+fit(network(), RECIPE, ARRAYS, out=Path(sys.argv[1]), verbose=2)
+"""
+
+
+@pytest.mark.slow
+def test_killed_twice(tmp_path):
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", _SCRIPT, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    for epochs in (1, 2):
+        checkpoint = tmp_path / f"epoch-{epochs:04d}.weights.h5"
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+        while process.poll() is None and not checkpoint.exists():
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)  # in the epoch that follows
+        assert process.wait() == -signal.SIGKILL
+        assert checkpoint.exists()
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    assert [row["epoch"] for row in rows(tmp_path)] == ["0", "1", "2"]
+    whole, resumed = network(), network(seed=1)
+    fit(whole, RECIPE, ARRAYS, verbose=0)
+    fit(resumed, RECIPE, ARRAYS, out=tmp_path, verbose=0)
+    assert_same_weights(resumed, whole)
+
+
+def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
+    for epochs in (1, 2, 3):
+        found = fit(network(), RECIPE, ARRAYS, out=tmp_path, max_minutes=0, verbose=0)
+        assert len(found.epoch) == epochs
+
+
+@pytest.mark.slow
+def test_it_learns():
+    data = digits(limit=300)
+    model = gauss_der_network(sigma0=(1.0,), scale_dropout=0.0)
+    history = fit(model, Recipe(12, 16), data, verbose=0).history
+    assert history["loss"][-1] < 0.75 * history["loss"][0]
+    assert history["accuracy"][-1] > 0.7
+
+
+def test_validation_and_both_logs(tmp_path):
+    validation = digits(batch_size=25, shuffle=False)
+    history = fit(
+        network(),
+        RECIPE,
+        digits(),
+        validation_data=validation,
+        out=tmp_path,
+        tensorboard=True,
+        steps_per_execution=2,
+        verbose=0,
+    ).history
+    names = {"loss", "accuracy", "seconds", "val_loss", "val_accuracy"}
+    assert {name: len(values) for name, values in history.items()} == dict.fromkeys(
+        names, 3
+    )
+    assert list((tmp_path / "tensorboard").rglob("events*"))
+
+
+def test_mixed_precision_and_compilation():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    model = gauss_der_network(sigma0=(1.0,))
+    history = fit(model, RECIPE, ARRAYS, jit_compile=True, verbose=0).history
+    assert np.all(np.isfinite(history["loss"]))
+    assert model.layers[1].network.get_layer("stem_conv").compute_dtype == "bfloat16"
+
+
+def test_another_run_is_not_overwritten(tmp_path):
+    fit(network(), RECIPE, ARRAYS, out=tmp_path, max_minutes=0, verbose=0)
+    with pytest.raises(FileExistsError, match=r"other settings(.|\n)*seed: 0, now 1"):
+        fit(network(), RECIPE, ARRAYS, out=tmp_path, seed=1, verbose=0)
+    with pytest.raises(FileExistsError, match=r"scale_pooling: None, now max"):
+        fit(gauss_der_network(), RECIPE, ARRAYS, out=tmp_path, verbose=0)
+    (tmp_path / "settings.json").unlink()
+    with pytest.raises(FileExistsError, match="files that are not of such a run"):
+        fit(network(), RECIPE, ARRAYS, out=tmp_path, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([ARRAYS], "`data` must be arrays"),
+        ((ARRAYS[0], ARRAYS[1][:-1]), "as many labels as images"),
+        (digits(batch_size=None), "`data` must have batches of images"),
+        (digits().repeat(), "known, finite number of batches"),
+        (digits(batch_size=8), "recipe's size, 16. Received: a batch of 8"),
+    ],
+)
+def test_unfit_data(data, message):
+    with pytest.raises(ValueError, match=message):
+        fit(network(), RECIPE, data)
+
+
+def test_labels_beyond_the_classes():
+    images, labels = ARRAYS
+    with pytest.raises(Exception, match="must number the 10 classes"):
+        fit(network(), RECIPE, (images, labels + 1), verbose=0)
+
+
+def test_unfit_models():
+    with pytest.raises(ValueError, match=r"`recipe` wants a scale dropout of 0\.3"):
+        fit(gauss_der_network(scale_dropout=0.2), RECIPE, ARRAYS)
+    with pytest.raises(ValueError, match="`model` must return scores of shape"):
+        image = keras.Input((24, 24, 1))
+        fit(keras.Model(image, image), RECIPE, ARRAYS)
+    with pytest.raises(ValueError, match=r"`max_minutes` must be .* max_minutes=-1"):
+        fit(network(), RECIPE, ARRAYS, max_minutes=-1)

@@ -1,0 +1,121 @@
+"""Recipes: the schedule, the optimizer, and the numbers of the paper's tables."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.models import PRESETS
+from keras_gdrn.training import RECIPES, Recipe
+
+
+def learning_rates(recipe, steps_per_epoch):
+    schedule = recipe.schedule(steps_per_epoch)
+    steps = range(recipe.epochs * steps_per_epoch + 1)
+    return np.array([float(schedule(step)) for step in steps])
+
+
+def test_learning_rate_falls_along_half_a_cosine():
+    rates = learning_rates(Recipe(4, 8), steps_per_epoch=5)
+    share = 0.5 * (1 + np.cos(np.pi * np.arange(21) / 20))
+    np.testing.assert_allclose(rates, 1e-5 + (0.01 - 1e-5) * share, rtol=1e-4)
+
+
+def test_learning_rate_rises_first():
+    rates = learning_rates(Recipe(6, 8, warmup_epochs=2), steps_per_epoch=10)
+    np.testing.assert_allclose(rates[:21], np.linspace(1e-3, 1e-2, 21), rtol=1e-5)
+    share = 0.5 * (1 + np.cos(np.pi * np.arange(41) / 40))
+    np.testing.assert_allclose(rates[20:], 1e-5 + (0.01 - 1e-5) * share, rtol=1e-4)
+
+
+def test_weights_decay_but_not_biases():
+    recipe = Recipe(10, 8, learning_rate=0.1, weight_decay=0.5)
+    optimizer = recipe.optimizer(steps_per_epoch=1000)
+    kernel = keras.Variable(np.ones(3), name="kernel")
+    bias = keras.Variable(np.ones(3), name="bias")
+    optimizer.build([kernel, bias])
+    optimizer.apply([np.zeros(3, "float32"), np.zeros(3, "float32")])
+    np.testing.assert_allclose(
+        keras.ops.convert_to_numpy(kernel), 1 - 0.1 * 0.5, rtol=1e-4
+    )
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(bias), 1)
+
+
+def test_labels_are_smoothed():
+    scores = np.array([[2.0, 0.0, -1.0, 0.5]], "float32")
+    target = 0.9 * np.array([1, 0, 0, 0]) + 0.1 / 4
+    expected = np.log(np.exp(scores).sum()) - (target * scores).sum()
+    found = Recipe(1, 8).loss()(np.eye(4, dtype="float32")[:1], scores)
+    np.testing.assert_allclose(float(found), expected, rtol=1e-5)
+
+
+# Tables training-parameters and pre-training-parameters: epochs, batch size,
+# learning rate, epochs of warm-up, scale dropout.
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("rescaled_fashion_mnist", (32, 64, 0.01, 0, 0.2)),
+        ("rescaled_cifar10", (90, 45, 0.01, 8, 0.3)),
+        ("rescaled_stl10", (119, 17, 0.01, 8, 0.3)),
+        ("rescaled_fashion_mnist_first_stage", (16, 128, 0.01, 0, 0.2)),
+        ("rescaled_fashion_mnist_second_stage", (16, 64, 0.005, 0, 0.2)),
+        ("rescaled_cifar10_first_stage", (40, 128, 0.01, 8, 0.3)),
+        ("rescaled_cifar10_second_stage", (50, 45, 0.005, 0, 0.3)),
+        ("rescaled_stl10_first_stage", (50, 64, 0.01, 8, 0.3)),
+        ("rescaled_stl10_second_stage", (70, 17, 0.005, 0, 0.3)),
+        ("rescaled_stl10_separable", (170, 17, 0.005, 8, 0.3)),
+        ("rescaled_cifar10_single", (90, 128, 0.01, 8, 0.3)),
+    ],
+)
+def test_published_numbers(name, numbers):
+    recipe = RECIPES[name]
+    found = (
+        *(recipe.epochs, recipe.batch_size, recipe.learning_rate),
+        *(recipe.warmup_epochs, recipe.scale_dropout),
+    )
+    assert found == numbers
+    assert recipe.weight_decay == 0.025
+    assert recipe.label_smoothing == 0.1
+
+
+def test_published_augmentation():
+    for name, recipe in RECIPES.items():
+        color = "fashion" not in name
+        jitter = (0.2, 0.2, 0.2, 0.05) if color else (0, 0, 0, 0)
+        assert recipe.augmentation.jitter == jitter
+        assert recipe.augmentation.flip == 0.5
+        assert recipe.augmentation.padding == (24 if "stl10" in name else 0)
+        assert bool(recipe.augmentation.cutout) == name.startswith("stl10")
+
+
+def test_without_label_smoothing():
+    names = [name for name in RECIPES if name.endswith("without_label_smoothing")]
+    assert len(names) == 4
+    assert all(RECIPES[name].label_smoothing == 0 for name in names)
+    fashion = RECIPES["rescaled_fashion_mnist_without_label_smoothing"]
+    assert (fashion.weight_decay, fashion.scale_dropout) == (0.05, 0.1)
+
+
+def test_networks_have_the_dropout_of_their_recipe():
+    for name, preset in PRESETS.items():
+        if name in RECIPES and len(preset.sigma0) > 1:
+            assert preset.scale_dropout == RECIPES[name].scale_dropout
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("epochs", value) for value in (0, 1.5, True)),
+        ("batch_size", 0),
+        ("learning_rate", 1e-6),
+        ("final_learning_rate", -1e-6),
+        ("warmup_epochs", 3),
+        ("weight_decay", float("nan")),
+        ("label_smoothing", 1.1),
+        ("scale_dropout", -0.1),
+    ],
+)
+def test_values_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be .* {name}={value!r}"):
+        dataclasses.replace(Recipe(3, 8), **{name: value})

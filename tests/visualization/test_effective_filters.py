@@ -1,0 +1,175 @@
+"""Effective filters: what a layer answers to a single bright pixel."""
+
+import keras
+import numpy as np
+import pytest
+from scipy.signal import convolve
+
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.visualization import effective_filters
+from tests import _reference
+from tests.layers._contract import numpy, randomize
+
+SIZE = 61  # larger than any filter here
+CENTER = SIZE // 2
+
+
+def built(filters=3, sigma=1.5, channels=2, **options):
+    options = {"use_bias": False, "data_format": "channels_last", **options}
+    layer = GaussDerConv(filters, sigma, **options)
+    layer.build((None, None, None, channels))
+    randomize(layer)
+    return layer
+
+
+def bright_pixels(channels=2):
+    """In image c, the pixel at the center is bright in channel c."""
+    x = np.zeros((channels, SIZE, SIZE, channels), "float32")
+    for c in range(channels):
+        x[c, CENTER, CENTER, c] = 1
+    return x
+
+
+def impulse_response(layer, sigma0=1.0):
+    """`(SIZE, SIZE, channels, filters)`."""
+    y = numpy(ScaleChannels(layer, [sigma0])(bright_pixels()))[:, 0]
+    return np.moveaxis(y, 0, 2)
+
+
+def window(filters):
+    radius = len(filters) // 2
+    return (slice(CENTER - radius, CENTER + radius + 1),) * 2
+
+
+def assert_impulse_response(found, expected, epsilon):
+    inside = window(found)
+    largest = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected[inside], atol=2 * epsilon * largest)
+    rest = expected.copy()
+    rest[inside] = 0
+    assert np.abs(rest).max() < 10 * epsilon * largest
+
+
+def scipy_filters(layer, sigma, radius):
+    """By SciPy, from a bright pixel: `(2 radius + 1, 2 radius + 1, …)`."""
+    pixel = np.zeros((2 * radius + 1,) * 2)
+    pixel[radius, radius] = 1
+    kernel = layer.get_weights()[0].astype("float64")
+    filters = 0.0
+    for (y, x), mix in zip(layer.indices, kernel, strict=True):
+        response = _reference.derivative(pixel, sigma, y, 0, "zero")
+        response = _reference.derivative(response, sigma, x, 1, "zero")
+        filters = filters + _reference.orderings((y, x)) * np.multiply.outer(
+            response, mix
+        )
+    return filters
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-5])
+@pytest.mark.parametrize("zero_order", [False, True])
+@pytest.mark.parametrize("sigma", [0.5, 1.5, 4.0])
+def test_are_impulse_responses(sigma, zero_order, epsilon):
+    layer = built(sigma=sigma, zero_order=zero_order, epsilon=epsilon)
+    found = effective_filters(layer)
+    assert found.shape[2:] == (2, 3) and found.dtype == np.float64
+    assert_impulse_response(found, impulse_response(layer), epsilon)
+
+
+@pytest.mark.parametrize("separable", [False, True])
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_are_those_of_scipy(order, separable):
+    layer = built(order=order, separable=separable, sigma=1.3)
+    found = effective_filters(layer, sigma0=1.5)
+    expected = scipy_filters(layer, 1.3 * 1.5, len(found) // 2)
+    assert found.shape == expected.shape
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, atol=1e-12 * scale)
+
+
+def test_the_layer_convolves_by_them():
+    layer = built(epsilon=1e-6)
+    x = np.random.default_rng(0).normal(size=(20, 23, 2)).astype("float32")
+    filters = effective_filters(layer)
+    expected = sum(
+        np.stack(
+            [convolve(x[..., c], filters[..., c, f], "same") for f in range(3)], axis=-1
+        )
+        for c in range(2)
+    )
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(numpy(layer(x[None]))[0], expected, atol=1e-5 * scale)
+
+
+def test_sigma0_is_that_of_the_scale_channel():
+    layer = built(sigma=1.2)
+    found = effective_filters(layer, sigma0=2.0)
+    assert_impulse_response(found, impulse_response(layer, 2.0), 1e-3)
+    assert len(effective_filters(layer)) < len(found) < SIZE
+
+
+def test_a_trained_scale_is_taken_as_it_is_learned():
+    layer, fixed = built(sigma=1.0, trainable_sigma=True), built(sigma=2.5)
+    layer.log_sigma.assign(np.log(2.5))
+    layer.kernel.assign(fixed.kernel)
+    found, expected = effective_filters(layer), effective_filters(fixed)
+    np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+    assert_impulse_response(found, impulse_response(layer), 1e-3)
+
+
+def test_separable_layers_have_one_for_each_channel():
+    layer = built(2, separable=True)
+    layer.kernel.assign(np.eye(2))
+    found = effective_filters(layer)
+    response = impulse_response(layer)
+    assert_impulse_response(found, np.diagonal(response, axis1=2, axis2=3), 1e-3)
+
+
+def test_weights_in_bfloat16():
+    layer = built(dtype="bfloat16")
+    found = effective_filters(layer)
+    assert found.dtype == np.float64
+    # The weights as they are, but nothing that is computed from them, are rounded.
+    expected = scipy_filters(layer, 1.5, len(found) // 2)
+    np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+
+
+def test_layers_of_a_network_are_found_by_name():
+    model = gauss_der_resnet((9, 9, 3), 10, [4, 6], 1.2, [1.0], separable_blocks=1)
+    channel = model.get_layer("scale_channels").network
+    block = channel.get_layer("block1")
+    sizes = [
+        effective_filters(layer).shape
+        for layer in (
+            channel.get_layer("stem_conv"),
+            block.conv1,
+            block.conv2,
+            channel.get_layer("head"),
+        )
+    ]
+    assert sizes == [(11, 11, 3, 4), (13, 13, 4), (13, 13, 6), (15, 15, 6, 10)]
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (keras.layers.Conv2D(3, 5), "`conv1` and `conv2`.* Received: layer=<Conv2D"),
+        (GaussDerConv(3, 1.0), "built for inputs of two .* with None"),
+    ],
+)
+def test_other_layers_are_refused(layer, message):
+    with pytest.raises(ValueError, match=message):
+        effective_filters(layer)
+
+
+def test_layers_of_other_dimensions_are_refused():
+    layer = GaussDerConv(3, 1.0, data_format="channels_last")
+    layer.build((None, 20, 2))
+    with pytest.raises(ValueError, match=r"two spatial .*\(ndim=3"):
+        effective_filters(layer)
+
+
+@pytest.mark.parametrize("sigma0", [0.0, -1.0, np.inf, np.nan])
+def test_scales_that_are_none_are_refused(sigma0):
+    with pytest.raises(ValueError, match=f"`sigma0` .* sigma0={sigma0}"):
+        effective_filters(built(), sigma0)
