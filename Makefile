@@ -5,8 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-# What does not stand on tf.data runs on the other backends too.
+# What does not stand on tf.data runs on the other backends too; training on JAX as well.
 ON_ALL := tests/layers tests/models tests/theory
+ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py
 
 .PHONY: demo test lint bench clean
 
@@ -15,7 +16,7 @@ demo: $(INSTALLED)
 
 test: lint
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
-	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_ALL)
+	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
 		KERAS_BACKEND=torch $(BIN)/python -m pytest $(ON_ALL); fi
 

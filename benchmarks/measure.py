@@ -53,6 +53,11 @@ def interleaved(steps: dict, repeats: int) -> dict[str, list[float]]:
     return seconds
 
 
+def median_seconds(step, repeats: int) -> float:
+    """Of a step on its own."""
+    return statistics.median(interleaved({"step": step}, repeats)["step"])
+
+
 def ratios(seconds: dict[str, list[float]], reference: str) -> dict[str, float]:
     """Median of the ratios to the reference, pair by pair."""
     return {

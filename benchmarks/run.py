@@ -12,7 +12,6 @@ less what it holds before the first step.
 import argparse
 import json
 import os
-import platform
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -22,7 +21,7 @@ import contenders
 import keras
 import measure
 import numpy as np
-import tensorflow as tf
+from tables import machine, print_header, print_row
 
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import PRESETS, from_preset
@@ -80,8 +79,7 @@ def network_step(name: str, batch: int, xla: bool):
 
 
 def benchmark_layers(arguments) -> None:
-    print("\n| layer | σ | " + REFERENCE + " | GaussDerConv | paper | dense |")
-    print("|---|---|---|---|---|---|")
+    print_header("layer", "σ", REFERENCE, "GaussDerConv", "paper", "dense")
     for width, size in arguments.shapes:
         shape = (arguments.batch, size, size, width)
         for sigma in arguments.sigmas:
@@ -103,7 +101,7 @@ def benchmark_layers(arguments) -> None:
                 f"{sigma:g}",
                 f"{reference:.3f} s",
             ]
-            print("| " + " | ".join(row + cells) + " |", flush=True)
+            print_row(*row, *cells)
 
 
 def benchmark_network(arguments) -> None:
@@ -114,15 +112,18 @@ def benchmark_network(arguments) -> None:
     }
     seconds = measure.interleaved(steps, arguments.repeats)
     ratio = measure.ratios(seconds, names[0])
-    print("\n| network | step | ratio | construction | first step | peak memory |")
-    print("|---|---|---|---|---|---|")
+    print_header(
+        *("network", "step", "ratio", "construction", "first step", "peak memory")
+    )
     for name in names:
         result = alone[name]
-        print(
-            f"| {name} | {np.median(seconds[name]):.2f} s | {ratio[name]:.2f} "
-            f"| {result['construction']:.2f} s | {result['first_step']:.1f} s "
-            f"| {result['memory']:.2f} GB |",
-            flush=True,
+        print_row(
+            name,
+            f"{np.median(seconds[name]):.2f} s",
+            f"{ratio[name]:.2f}",
+            f"{result['construction']:.2f} s",
+            f"{result['first_step']:.1f} s",
+            f"{result['memory']:.2f} GB",
         )
 
 
@@ -171,8 +172,7 @@ def main() -> None:
         return benchmark_one(arguments)
     mode = "XLA" if arguments.xla else "no XLA"
     print(
-        f"{platform.machine()}, {os.cpu_count()} cores; TensorFlow {tf.__version__}, "
-        f"Keras {keras.__version__}; {mode}; batch {arguments.batch}; "
+        f"{machine()}; {mode}; batch {arguments.batch}; "
         f"median of {arguments.repeats} interleaved training steps"
     )
     if arguments.what in ("all", "layers"):

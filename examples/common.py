@@ -1,5 +1,6 @@
-"""What the examples share: data, the optimizer, and the record of a run."""
+"""What the examples share: test data, and the record of a run."""
 
+import datetime
 import json
 import os
 import platform
@@ -17,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_gdrn
-from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays
+from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
     plot_scale_generalisation,
@@ -28,29 +29,6 @@ from keras_gdrn.visualization import (
 
 # A progress bar on a terminal, one line for each epoch in a log file.
 VERBOSE = 1 if sys.stdout.isatty() else 2
-
-# Weight decay is for what multiplies features. (Loading a `.keras` file loses this.)
-NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
-
-
-def training_data(
-    name: str, split: str, *, batch_size: int, seed: int, flip: bool = False, **options
-) -> tf.data.Dataset:
-    """Shuffled batches of images at size factor 1 and one-hot labels."""
-    data = rescaled(
-        name, split, batch_size=batch_size, shuffle=True, seed=seed, **options
-    )
-    classes = DATASETS[name].classes
-    seeds = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).batch(2)
-
-    def prepare(batch, seed):
-        images, labels = batch
-        if flip:  # each image of the batch on its own
-            images = tf.image.stateless_random_flip_left_right(images, seed)
-        return images, tf.one_hot(labels, classes)
-
-    data = tf.data.Dataset.zip(data, seeds).map(prepare, tf.data.AUTOTUNE)
-    return data.prefetch(tf.data.AUTOTUNE)
 
 
 def test_sets(
@@ -64,33 +42,11 @@ def sample_images(
     name: str, factors: Sequence[float], count: int = 4, **options
 ) -> dict[float, np.ndarray]:
     """A few test images at each size factor."""
+    options = {**options, "limit": count}
     return {
-        factor: rescaled_arrays(name, "test", factor, limit=count, **options)[0]
+        factor: rescaled_arrays(name, "test", factor, **options)[0]
         for factor in factors
     }
-
-
-def compile_classifier(
-    model: keras.Model,
-    *,
-    steps: int,
-    learning_rate: float,
-    weight_decay: float,
-    jit_compile: bool | str = "auto",
-) -> None:
-    """AdamW with cosine decay over `steps`, and label smoothing, as in the paper."""
-    schedule = keras.optimizers.schedules.CosineDecay(learning_rate, steps, alpha=1e-3)
-    optimizer = keras.optimizers.AdamW(schedule, weight_decay=weight_decay)
-    optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
-    # Else TensorFlow traces the first step twice, for the sake of these variables.
-    optimizer.build(model.trainable_variables)
-    model.compile(
-        optimizer,
-        # Only for one-hot labels can Keras smooth them.
-        keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1),
-        metrics=["accuracy"],
-        jit_compile=jit_compile,
-    )
 
 
 def with_progress(
@@ -111,7 +67,7 @@ def with_progress(
 def write_results(
     out: Path,
     networks: Mapping[str, ScaleGeneralisation],
-    histogram: ScaleSelectionHistogram,
+    histogram: ScaleSelectionHistogram | None,
     images: Mapping[float, np.ndarray],
     record: Mapping[str, Any],
 ) -> None:
@@ -119,17 +75,19 @@ def write_results(
     table = accuracy_table(networks)
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
     plot_scale_generalisation(networks).savefig(out / "scale_generalisation.png")
-    plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
     plot_sizes(images).savefig(out / "sizes.png")
     record = {
         **record,
         "command": " ".join(["python", *sys.argv]),
+        "date": datetime.date.today().isoformat(),
         "environment": environment(),
-        "factors": list(histogram.factors),
+        "factors": list(next(iter(networks.values())).factors),
         "accuracies": {name: list(r.accuracies) for name, r in networks.items()},
-        "sigma0": list(histogram.sigma0),
-        "scale_selection": histogram.shares.tolist(),
     }
+    if histogram is not None:
+        plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
+        record["sigma0"] = list(histogram.sigma0)
+        record["scale_selection"] = histogram.shares.tolist()
     (out / "results.md").write_text(_markdown(table, record), encoding="utf-8")
     text = json.dumps(record, indent=2)
     (out / "results.json").write_text(text + "\n", encoding="utf-8")
@@ -196,5 +154,5 @@ def _markdown(table: str, record: Mapping[str, Any]) -> str:
         f"- Time: {times} on {hardware}\n"
         f"- Versions: Keras {found['keras']} on {found['backend']}, TensorFlow "
         f"{found['tensorflow']}, keras_gdrn {found['keras_gdrn']}\n"
-        f"- Settings: `{json.dumps(record['settings'])}`\n"
+        f"- Settings: settings.json\n"
     )

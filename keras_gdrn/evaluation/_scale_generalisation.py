@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ._test_data import as_classes, as_scores, ascending, predictions
+from ._test_data import are_correct, as_scores, at_each_factor, predictions
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,20 +49,15 @@ def scale_generalisation(
     >>> scale_generalisation(model, tests).accuracies.shape
     (9,)
     """
-    tests = ascending(datasets)
-    accuracies = []
-    for factor, data in tests.items():
-        try:
-            accuracies.append(_accuracy(model, data, batch_size))
-        except ValueError as error:
-            raise ValueError(f"At size factor {factor:g}: {error}") from error
-    return ScaleGeneralisation(np.array(list(tests)), np.array(accuracies))
+    factors, accuracies = at_each_factor(
+        lambda data: _accuracy(model, data, batch_size), datasets
+    )
+    return ScaleGeneralisation(factors, np.array(accuracies))
 
 
 def _accuracy(model: keras.Model, data: Any, batch_size: int) -> float:
-    correct = []
-    for output, labels in predictions(model, data, batch_size):
-        scores = as_scores(output)
-        expected = as_classes(labels, scores.shape)
-        correct.append(np.argmax(scores, axis=-1) == expected)
+    correct = [
+        are_correct(as_scores(output), labels)
+        for output, labels in predictions(model, data, batch_size)
+    ]
     return float(np.mean(np.concatenate(correct)))

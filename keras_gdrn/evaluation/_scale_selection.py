@@ -1,15 +1,16 @@
 """Which scale channels decide, as a function of the size of the objects."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.models._copies import copy_by_layers, only_layer
 
-from ._test_data import as_scores, ascending, predictions
+from ._test_data import are_correct, as_scores, at_each_factor, predictions
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -20,11 +21,14 @@ class ScaleSelectionHistogram:
         factors: `(factor,)` size factors, ascending.
         sigma0: `(scale,)` initial scales of the scale channels, in the model's order.
         shares: `(factor, scale)`; each row sums to one.
+        accuracies: `(factor,)` shares of correctly classified images, as of
+            `scale_generalisation`; `None` where the data have no labels.
     """
 
     factors: np.ndarray
     sigma0: np.ndarray
     shares: np.ndarray
+    accuracies: np.ndarray | None = None
 
 
 def scale_selection_histogram(
@@ -34,7 +38,8 @@ def scale_selection_histogram(
 
     For each image the share of a channel in the pooled score of the predicted class
     (see `scale_shares`), averaged over all images, whether they are classified
-    correctly or not. Labels are not looked at.
+    correctly or not. Where the data have labels, the accuracies that
+    `scale_generalisation` gives are found in the same pass.
 
     Source: Perzanowski & Lindeberg, Sec. 6: "the relative contribution of each scale
     channel to the classification of test samples, for each spatial scaling factor".
@@ -42,26 +47,31 @@ def scale_selection_histogram(
     Args:
         model: Functional model that applies one `ScaleChannels` and one
             `ScalePooling`, such as those of `gauss_der_resnet`.
-        datasets, batch_size: As `scale_generalisation`; labels may be absent.
+        datasets, batch_size: As `scale_generalisation`; batches may also be of images
+            alone, then at all size factors.
 
     Raises:
-        ValueError: As `scale_generalisation`, if `model` is of another kind, or if
-            `scale_shares` refuses its scores.
+        ValueError: As `scale_generalisation`, if some batches have labels and others
+            have none, `model` is of another kind, or `scale_shares` refuses its scores.
 
     Example:
 
-    >>> scale_selection_histogram(model, tests).shares.shape
-    (9, 6)
+    >>> histogram = scale_selection_histogram(model, tests)
+    >>> histogram.shares.shape, histogram.accuracies.shape
+    ((9, 6), (9,))
     """
     scorer, pooling, sigma0 = _scorer(model)
-    tests = ascending(datasets)
-    shares = []
-    for factor, data in tests.items():
-        try:
-            shares.append(_mean_shares(scorer, pooling, data, batch_size))
-        except ValueError as error:
-            raise ValueError(f"At size factor {factor:g}: {error}") from error
-    return ScaleSelectionHistogram(np.array(list(tests)), sigma0, np.array(shares))
+    labeled: set[bool] = set()  # over all factors, so that an error comes early
+    factors, found = at_each_factor(
+        lambda data: _decisions(
+            predictions(scorer, data, batch_size), pooling, labeled
+        ),
+        datasets,
+    )
+    shares, accuracies = (np.array(values) for values in zip(*found, strict=True))
+    return ScaleSelectionHistogram(
+        factors, sigma0, shares, accuracies if True in labeled else None
+    )
 
 
 def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
@@ -109,28 +119,39 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def _mean_shares(
-    scorer: keras.Model, pooling: str, data: Any, batch_size: int
+def _decisions(
+    batches: Iterable[tuple], pooling: str, labeled: set[bool]
+) -> tuple[np.ndarray, float | None]:
+    """Mean shares, and the accuracy if there are labels; `labeled` keeps whether."""
+    shares, correct = [], []
+    for (scores, output), labels in batches:
+        labeled.add(labels is not None)
+        if len(labeled) > 1:
+            raise ValueError(
+                "all data sets must have labels, or none of them. Received: batches "
+                "with labels and batches without"
+            )
+        output = as_scores(output)
+        shares.append(_shares_of_predicted(np.asarray(scores), output, pooling))
+        if labels is not None:
+            correct.append(are_correct(output, labels))
+    accuracy = float(np.mean(np.concatenate(correct))) if correct else None
+    return np.concatenate(shares).mean(axis=0), accuracy
+
+
+def _shares_of_predicted(
+    scores: np.ndarray, output: np.ndarray, pooling: str
 ) -> np.ndarray:
-    shares = []
-    for (scores, output), _ in predictions(scorer, data, batch_size):
-        predicted = np.argmax(as_scores(output), axis=-1)
-        of_class = np.take_along_axis(
-            np.asarray(scores), predicted[:, None, None], axis=-1
-        )
-        shares.append(scale_shares(of_class[..., 0], pooling))
-    return np.concatenate(shares).mean(axis=0)
+    predicted = np.argmax(output, axis=-1)[:, None, None]
+    return scale_shares(np.take_along_axis(scores, predicted, axis=-1)[..., 0], pooling)
 
 
 def _scorer(model: keras.Model) -> tuple[keras.Model, str, np.ndarray]:
     """A model that returns the scores that are pooled and its output; mode; σ_0."""
     for kind in (ScaleChannels, ScalePooling):
-        _only(model, kind)
-    # In a copy each layer is applied once, so that "its input" is one tensor; and the
-    # graphs of the model's own layers, which other models may share, stay untouched.
-    copy = keras.models.clone_model(model, clone_function=_copied)
-    copy.set_weights(model.get_weights())
-    channels, pooling = _only(copy, ScaleChannels), _only(copy, ScalePooling)
+        only_layer(model, kind)
+    copy = copy_by_layers(model)
+    channels, pooling = only_layer(copy, ScaleChannels), only_layer(copy, ScalePooling)
     scores, (output,) = pooling.input, copy.outputs
     if len(scores.shape) != 3 or scores.shape[2:] != output.shape[1:]:
         raise ValueError(
@@ -140,22 +161,3 @@ def _scorer(model: keras.Model) -> tuple[keras.Model, str, np.ndarray]:
         )
     scorer = keras.Model(copy.inputs, [scores, output])
     return scorer, pooling.mode, np.array(channels.sigma0)
-
-
-def _copied(layer: keras.layers.Layer) -> keras.layers.Layer:
-    if isinstance(layer, ScaleChannels):
-        # With the same network: it need not be one that can be serialized.
-        return ScaleChannels(
-            layer.network, layer.sigma0, name=layer.name, dtype=layer.dtype_policy
-        )
-    return type(layer).from_config(layer.get_config())
-
-
-def _only(model: keras.Model, kind: type) -> Any:
-    found = [layer for layer in model.layers if isinstance(layer, kind)]
-    if len(found) != 1:
-        raise ValueError(
-            f"`model` must apply one `{kind.__name__}` among its own layers. Received: "
-            f"model={model.name!r} with {len(found)} of them"
-        )
-    return found[0]

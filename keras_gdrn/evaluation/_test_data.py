@@ -2,28 +2,24 @@
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
 
-def ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
-    """The data sets by ascending size factor, or an error that names the argument."""
-    if not isinstance(datasets, Mapping) or not datasets:
-        raise ValueError(
-            "`datasets` must map at least one size factor to its test data. "
-            f"Received: datasets={datasets!r}"
-        )
-    for factor in datasets:
-        real = isinstance(factor, numbers.Real) and not isinstance(factor, bool)
-        if not real or not 0 < factor < math.inf:
-            raise ValueError(
-                "The keys of `datasets` must be positive, finite size factors. "
-                f"Received: {factor!r}"
-            )
-    return {float(factor): datasets[factor] for factor in sorted(datasets)}
+def at_each_factor(
+    evaluate: Callable[[Any], Any], datasets: Mapping[float, Any]
+) -> tuple[np.ndarray, list]:
+    """The size factors, ascending, and what `evaluate` finds in the data of each."""
+    tests, found = _ascending(datasets), []
+    for factor, data in tests.items():
+        try:
+            found.append(evaluate(data))
+        except ValueError as error:
+            raise ValueError(f"At size factor {factor:g}: {error}") from error
+    return np.array(list(tests)), found
 
 
 def predictions(
@@ -59,7 +55,12 @@ def as_scores(output: Any) -> np.ndarray:
     return scores
 
 
-def as_classes(labels: Any, shape: tuple[int, int]) -> np.ndarray:
+def are_correct(scores: np.ndarray, labels: Any) -> np.ndarray:
+    """Whether the highest score of each image is that of its label."""
+    return np.argmax(scores, axis=-1) == as_classes(labels, scores.shape)
+
+
+def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Classes `(batch,)` from integers, a column of them or one row per image."""
     batch, classes = shape
     if labels is None:
@@ -80,6 +81,22 @@ def as_classes(labels: Any, shape: tuple[int, int]) -> np.ndarray:
             f"Received: {np.unique(labels[~numbers_classes])[:8]}"
         )
     return labels.astype("int64")
+
+
+def _ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
+    if not isinstance(datasets, Mapping) or not datasets:
+        raise ValueError(
+            "`datasets` must map at least one size factor to its test data. "
+            f"Received: datasets={datasets!r}"
+        )
+    for factor in datasets:
+        real = isinstance(factor, numbers.Real) and not isinstance(factor, bool)
+        if not real or not 0 < factor < math.inf:
+            raise ValueError(
+                "The keys of `datasets` must be positive, finite size factors. "
+                f"Received: {factor!r}"
+            )
+    return {float(factor): datasets[factor] for factor in sorted(datasets)}
 
 
 def _batches(data: Any, batch_size: int) -> Iterable:

@@ -26,6 +26,8 @@ class Preset:
     spatial_selection: str = "center"
     zero_order: bool = False
     separable_blocks: int = 0
+    residual: bool = True
+    boundary: str = "zero"
 
 
 _FASHION_MNIST = Preset(

@@ -101,7 +101,7 @@ def fit(
     first = 0
     if out is not None:
         folder = Path(out)
-        _run_folder.claim(folder, _settings(model, recipe, seed, steps))
+        _run_folder.claim_folder(folder, _settings(model, recipe, seed, steps))
         first = _run_folder.restore(model, folder)
         parts.append(_callbacks.Record(folder))
         if tensorboard:

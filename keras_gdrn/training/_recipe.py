@@ -10,8 +10,6 @@ from ._augment import Augmentation
 # Weight decay is for what multiplies features.
 NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
 
-NO_AUGMENTATION = Augmentation()
-
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
@@ -50,7 +48,7 @@ class Recipe:
     weight_decay: float = 0.025
     label_smoothing: float = 0.1
     scale_dropout: float | None = None
-    augmentation: Augmentation = NO_AUGMENTATION
+    augmentation: Augmentation = Augmentation()
 
     def __post_init__(self):
         check_number("epochs", self.epochs, whole=True, lowest=1)

@@ -14,13 +14,21 @@ SETTINGS = "settings.json"
 _SUFFIX = ".weights.h5"  # what Keras wants
 
 
-def claim(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Makes the folder this run's, or raises an error that tells what differs."""
+def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Makes a folder the place of a run, or raises an error that tells what differs.
+
+    Args:
+        folder: made if need be. The settings are written to `settings.json`.
+        settings: all that decides the result, for JSON.
+
+    Raises:
+        FileExistsError: if the folder holds other files or other settings.
+    """
     wanted = json.loads(json.dumps(settings))
     file = folder / SETTINGS
     folder.mkdir(parents=True, exist_ok=True)
     if not file.exists():
-        if any(folder.iterdir()):
+        if any(not path.name.startswith("partial") for path in folder.iterdir()):
             raise FileExistsError(f"{folder} holds files that are not of such a run.")
         write_whole(file, json.dumps(wanted, indent=2) + "\n")
     found = json.loads(file.read_text(encoding="utf-8"))
@@ -92,6 +100,7 @@ def _checkpoints(folder: Path) -> dict[int, Path]:
 
 def _keep_rows(log: Path, epochs: int) -> None:
     """Removes rows that were written after the checkpoint, or in part."""
-    if log.exists():
-        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
-        write_whole(log, "".join(lines[: epochs + 1]) if epochs else "")
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    kept = "".join(text.splitlines(keepends=True)[: epochs + 1]) if epochs else ""
+    if kept != text:
+        write_whole(log, kept)

@@ -1,6 +1,7 @@
 """What the last convolution answers at every position."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import keras
@@ -8,6 +9,7 @@ import numpy as np
 
 from keras_gdrn.evaluation._test_data import as_classes, predictions
 from keras_gdrn.layers import ScaleChannels, SpatialSelection
+from keras_gdrn.models._copies import copy_by_layers, only_layer
 
 
 def activation_maps(
@@ -65,15 +67,14 @@ def _network_of_maps(
     model: keras.Model, sizes: tuple, sigma0: Sequence[float]
 ) -> keras.Model:
     """From images to `(batch, scale, *spatial, class)`, with a graph of its own."""
-    whole = bool(_found(model, ScaleChannels))
-    _only(model, ScaleChannels if whole else SpatialSelection)
-    copy = _copied(model, sizes)
-    copy.set_weights(model.get_weights())
+    whole = any(isinstance(layer, ScaleChannels) for layer in model.layers)
+    only_layer(model, ScaleChannels if whole else SpatialSelection)
+    copy = _resized(model, sizes)
     image, network = copy.inputs[0], copy
     if whole:
-        channels = _only(copy, ScaleChannels)
+        channels = only_layer(copy, ScaleChannels)
         image, network = channels.input, channels.network
-    selection = _only(network, SpatialSelection)
+    selection = only_layer(network, SpatialSelection)
     if selection.data_format != "channels_last":
         raise ValueError(
             "`model` must be a network of `data_format='channels_last'`. Received: "
@@ -83,36 +84,12 @@ def _network_of_maps(
     return keras.Model(copy.inputs, ScaleChannels(maps, sigma0)(image))
 
 
-def _copied(model: keras.Model, sizes: tuple) -> keras.Model:
-    """A copy for images of these sizes, its weights not yet set.
-
-    In it each layer is applied once, so that "its input" is one tensor; and the graphs
-    of the model's own layers, which other models may share, stay untouched.
-    """
+def _resized(model: keras.Model, sizes: tuple) -> keras.Model:
+    """A copy for images of these sizes."""
     _check_functional(model)
-
-    def copied(layer):
-        if isinstance(layer, ScaleChannels):
-            return ScaleChannels(_copied(layer.network, sizes), layer.sigma0)
-        return type(layer).from_config(layer.get_config())
-
     (source,) = model.inputs
     image = keras.Input((*sizes, source.shape[-1]), dtype=source.dtype)
-    return keras.models.clone_model(model, input_tensors=image, clone_function=copied)
-
-
-def _found(model: keras.Model, kind: type) -> list:
-    return [layer for layer in model.layers if isinstance(layer, kind)]
-
-
-def _only(model: keras.Model, kind: type) -> Any:
-    found = _found(model, kind)
-    if len(found) != 1:
-        raise ValueError(
-            f"`model` must apply one `{kind.__name__}`. Received: a model "
-            f"{model.name!r} with {len(found)} of them among its own layers"
-        )
-    return found[0]
+    return copy_by_layers(model, image, of_network=partial(_resized, sizes=sizes))
 
 
 def _check_functional(model: Any) -> None:

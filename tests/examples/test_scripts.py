@@ -41,34 +41,45 @@ def test_demo_runs_quickly(examples, tmp_path):
     assert list(results["accuracies"]) == [
         *("plain CNN", "one scale channel", "2 scale channels")
     ]
-    assert results["settings"]["seed"] == 3
+    assert results["seed"] == 3
     table = (tmp_path / "results.md").read_text(encoding="utf-8").split("\n\n")[1]
     assert table in done.stdout
     assert len({len(line) for line in table.splitlines()}) == 1
 
 
 @pytest.mark.slow
-def test_train_runs_and_completes_once(examples, tmp_path, monkeypatch, capsys):
-    out = tmp_path / "run"
-    options = [
-        *("--dataset", "digits", "--limit", 40, "--widths", 4, "--sigma0", 1, 2),
-        *("--pretrain-epochs", 1, "--epochs", 1, "--factors", 1, 2, "--out", out),
-    ]
-    done = run(examples / "train.py", *options)
-    assert done.returncode == 0, done.stderr
-    results = results_in(out)
-    assert list(results["accuracies"]) == ["one scale channel", "2 scale channels"]
-    assert set(results["seconds"]) == {"pretrain", "train"}
+def test_experiment_in_parts_and_its_table(examples, tmp_path):
+    out, readme = tmp_path / "run", tmp_path / "README.md"
+    options = ("mnist", "--budget", "smoke", "--out", out)
+    part = run(examples / "reproduce.py", *options, "--max-minutes", 0)
+    assert part.returncode == 0, part.stderr
+    whole = run(examples / "reproduce.py", *options)
+    assert whole.returncode == 0, whole.stderr
+    assert list(results_in(out)["accuracies"]) == ["mnist, first_stage", "mnist"]
     assert keras.saving.load_model(out / "model.keras").output_shape == (None, 10)
+    again = run(examples / "reproduce.py", *options)
+    assert "This run is complete" in again.stdout
+    other = run(examples / "reproduce.py", *options, "--seed", 5)
+    assert other.returncode == 1
+    assert "seed: 0, now 5" in other.stderr
 
-    import train
+    readme.write_text("a\n<!-- results -->\nold\n<!-- /results -->\nz\n")
+    figure = tmp_path / "curves.png"
+    files = ("--readme", readme, "--figure", figure)
+    table = run(examples / "collect.py", out, *files)
+    assert table.returncode == 0, table.stderr
+    text = readme.read_text(encoding="utf-8")
+    assert text.startswith("a\n<!-- results -->\n")
+    assert text.endswith("<!-- /results -->\nz\n")
+    assert "old" not in text
+    assert figure.stat().st_size > 1000
+    assert "reproduce.py mnist --budget smoke" in text
 
-    monkeypatch.setattr(sys, "argv", ["train.py", *map(str, options)])
-    train.main()
-    assert "is complete" in capsys.readouterr().out
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--seed", "5"])
-    with pytest.raises(SystemExit, match=r"other settings(.|\n)*seed: 0, now 5"):
-        train.main()
+
+def test_experiments_are_listed(examples):
+    done = run(examples / "reproduce.py", "--list")
+    assert done.returncode == 0, done.stderr
+    assert "cifar10_max_pretrained " in done.stdout
 
 
 def test_data_set_is_shown(examples, tmp_path):

@@ -1,9 +1,8 @@
-"""Accuracies and scale selection of networks whose answers are known."""
+"""Scale selection of networks whose answers are known."""
 
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_gdrn.evaluation import (
     scale_generalisation,
@@ -11,101 +10,16 @@ from keras_gdrn.evaluation import (
     scale_shares,
 )
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.layers._scale_scope import current_scales
 from keras_gdrn.models import gauss_der_resnet, with_sigma0
-
-CLASSES = 3
-SIGMA0 = (0.5, 1.0, 2.0)
-
-
-class KnowsItsScale(keras.layers.Layer):
-    """Scores the class that an image states, at the scale that fits its size best.
-
-    An "image" is (class, size); the score is `10 - |log2(size) - log2(σ_0)|`, and zero
-    for the other classes.
-    """
-
-    def call(self, images):
-        parts = ops.split(images, len(current_scales()), axis=0)
-        scored = zip(parts, current_scales(), strict=True)
-        return ops.concatenate([self._scores(part, s) for part, s in scored], axis=0)
-
-    def _scores(self, images, sigma0):
-        fit = 10 - ops.abs(ops.log2(images[:, 1:]) - np.log2(sigma0))
-        return fit * ops.one_hot(ops.cast(images[:, 0], "int32"), CLASSES)
-
-    def compute_output_shape(self, input_shape):
-        return (input_shape[0], CLASSES)
-
-
-def network(pooling="max", after=None, **options):
-    image = keras.Input((2,))
-    x = ScaleChannels(KnowsItsScale(), SIGMA0)(image)
-    x = ScalePooling(pooling, **options)(x)
-    return keras.Model(image, x if after is None else after(x))
-
-
-def images(size, count=7):
-    labels = np.arange(count) % CLASSES
-    return np.stack([labels, np.full(count, size)], axis=1).astype("float32"), labels
-
-
-def sized(*sizes):
-    return {size: images(size) for size in sizes}
-
-
-class TestScaleGeneralisation:
-    def test_counts_correct_images_and_sorts_by_factor(self):
-        x, y = images(1.0, count=8)
-        wrong = y.copy()
-        wrong[:2] = (wrong[:2] + 1) % CLASSES
-        found = scale_generalisation(network(), {2: (x, y), 0.5: (x, wrong)})
-        np.testing.assert_array_equal(found.factors, [0.5, 2.0])
-        np.testing.assert_array_equal(found.accuracies, [0.75, 1.0])
-
-    @pytest.mark.parametrize("batch_size", [1, 3, 7, 100])
-    def test_every_image_counts_once_whatever_the_batches(self, batch_size):
-        x, y = images(1.0)
-        y[-1] = (y[-1] + 1) % CLASSES
-        found = scale_generalisation(network(), {1: (x, y)}, batch_size=batch_size)
-        np.testing.assert_allclose(found.accuracies, [6 / 7])
-
-    def test_takes_integer_column_one_hot_and_smoothed_labels(self):
-        x, y = images(1.0)
-        one_hot = np.eye(CLASSES)[y]
-        kinds = {
-            1: (x, y),
-            2: (x, y[:, None]),
-            3: (x, one_hot),
-            4: (x, 0.9 * one_hot + 0.1 / CLASSES),
-            5: (x, y.astype("float32")),
-        }
-        found = scale_generalisation(network(), kinds)
-        np.testing.assert_array_equal(found.accuracies, np.ones(5))
-
-    def test_takes_tf_data_py_datasets_and_iterables(self):
-        tf = pytest.importorskip("tensorflow")
-        x, y = images(1.0)
-
-        class Pairs(keras.utils.PyDataset):
-            num_batches = 2
-
-            def __getitem__(self, index):
-                part = slice(4 * index, 4 * index + 4)
-                return x[part], y[part]
-
-        data = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
-        kinds = {1: data, 2: Pairs(), 3: iter([(x, y)]), 4: [(x, y, np.ones(7))]}
-        found = scale_generalisation(network(), kinds)
-        np.testing.assert_array_equal(found.accuracies, np.ones(4))
-
-    def test_takes_a_subclassed_model_in_bfloat16(self):
-        class Plain(keras.Model):
-            def call(self, x):
-                return ops.one_hot(ops.cast(x[:, 0], "int32"), 3, dtype="bfloat16")
-
-        found = scale_generalisation(Plain(), sized(1))
-        np.testing.assert_array_equal(found.accuracies, [1.0])
+from tests.evaluation._known import (
+    CLASSES,
+    SIGMA0,
+    KnowsItsScale,
+    images,
+    network,
+    sized,
+)
+from tests.layers._contract import randomize
 
 
 class TestScaleSelectionHistogram:
@@ -174,6 +88,60 @@ class TestScaleSelectionHistogram:
         np.testing.assert_array_equal(found.shares, [[0, 0, 1]])
 
 
+class TestAccuracies:
+    @pytest.mark.parametrize("batch_size", [3, 64])
+    @pytest.mark.parametrize("pooling", ["max", "logsumexp", "average"])
+    def test_equal_those_of_scale_generalisation(self, pooling, batch_size):
+        model = network(pooling, dropout=0.5, after=keras.layers.Softmax())
+        labels = np.array([0, 1, 2, 1, 1, 0, 2])  # four of seven are right
+        smoothed = 0.9 * np.eye(CLASSES)[labels] + 0.1 / CLASSES
+        x, right = images(1.0)
+        tests = {
+            6: (x, right),
+            1: (x, labels),
+            2: (x, labels[:, None]),
+            3: (x, np.eye(CLASSES)[labels]),
+            4: (x, smoothed),
+            5: [(x[:4], labels[:4]), [x[4:], labels[4:], np.ones(3)]],
+        }
+        found = scale_selection_histogram(model, tests, batch_size=batch_size)
+        expected = scale_generalisation(model, tests, batch_size=batch_size)
+        np.testing.assert_array_equal(found.factors, expected.factors)
+        np.testing.assert_array_equal(found.accuracies, expected.accuracies)
+        np.testing.assert_allclose(found.accuracies, [4 / 7] * 5 + [1])
+
+    def test_equal_those_of_a_real_network(self):
+        model = gauss_der_resnet((8, 8, 1), 3, [4], 1.2, SIGMA0, scale_dropout=0.5)
+        randomize(model)
+        draw = np.random.default_rng(0)
+        x = draw.normal(size=(2, 40, 8, 8, 1)).astype("float32")
+        y = draw.integers(3, size=(2, 40))
+        tests = {0.5: (x[0], y[0]), 2: (x[1], y[1])}
+        found = scale_selection_histogram(model, tests).accuracies
+        assert found is not None and found.min() > 0 and found.max() < 1
+        np.testing.assert_array_equal(
+            found, scale_generalisation(model, tests).accuracies
+        )
+
+    def test_come_from_the_same_pass(self):
+        x, y = images(2.0)
+        once = iter([(x[:4], y[:4]), (x[4:], y[4:])])
+        found = scale_selection_histogram(network(), {1: once})
+        np.testing.assert_array_equal(found.shares, [[0, 0, 1]])
+        np.testing.assert_array_equal(found.accuracies, [1])
+
+    def test_of_tf_data(self):
+        tf = pytest.importorskip("tensorflow")
+        data = tf.data.Dataset.from_tensor_slices(images(1.0)).batch(4)
+        found = scale_selection_histogram(network(), {1: data})
+        np.testing.assert_array_equal(found.accuracies, [1])
+
+    def test_are_none_without_labels(self):
+        x, _ = images(1.0)
+        tests = {1: [x], 2: [(x,)], 3: [(x, None)]}
+        assert scale_selection_histogram(network(), tests).accuracies is None
+
+
 class TestScaleShares:
     def test_ties_share_equally(self):
         shares = scale_shares(np.array([[2.0, 2.0, 1.0, 2.0]]), "max")
@@ -204,56 +172,42 @@ class TestScaleShares:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        ("datasets", "message"),
-        [
-            ({}, "`datasets` must map"),
-            ([images(1.0)], "`datasets` must map"),
-            ({0.0: images(1.0)}, "positive, finite size factors. Received: 0.0"),
-            ({"1": images(1.0)}, "size factors. Received: '1'"),
-            ({1: []}, "At size factor 1: the data are empty"),
-            ({1: images(1.0, count=0)}, "At size factor 1: the data are empty"),
-            ({2: "digits"}, "At size factor 2: the data must be a pair"),
-            ({1: [images(1.0)[0][0]]}, r"batches of shape \(None, 2\)"),
-            ({1: (images(1.0)[0], np.zeros(6))}, r"as many labels .* \(7, 2\) and"),
-            ({1: (images(1.0)[0], np.zeros((7, 2)))}, r"Received: shape \(7, 2\)"),
-            ({1: (images(1.0)[0], np.full(7, 3))}, r"the 3 classes .* \[3\]"),
-            ({1: (images(1.0)[0], np.full(7, 0.5))}, r"the 3 classes .* \[0\.5\]"),
-            ({1: (images(1.0)[0], np.full(7, -1))}, r"the 3 classes .* \[-1\]"),
-            ({1: [images(1.0)[0]]}, "images and labels"),
-            ({1: (np.full((2, 2), np.nan, "float32"), [0, 0])}, "not all finite"),
-        ],
-    )
-    def test_unusable_data(self, datasets, message):
-        with pytest.raises(ValueError, match=message):
-            scale_generalisation(network(), datasets)
-
-    def test_endless_data(self):
-        tf = pytest.importorskip("tensorflow")
-        data = tf.data.Dataset.from_tensors(images(1.0)).repeat()
-        with pytest.raises(ValueError, match=r"size factor 1: .* without end"):
-            scale_generalisation(network(), {1: data})
-
-    def test_model_of_maps(self):
-        image = keras.Input((2,))
-        model = keras.Model(image, keras.layers.Reshape((1, 2))(image))
-        with pytest.raises(ValueError, match=r"Received: an output of shape \(7, 1, 2"):
-            scale_generalisation(model, sized(1.0))
-
     def test_model_without_scale_channels(self):
         image = keras.Input((2,))
         model = keras.Model(image, keras.layers.Dense(3)(image), name="plain")
-        with pytest.raises(ValueError, match=r"one `ScaleChannels` .*'plain' with 0"):
+        with pytest.raises(ValueError, match=r"one `ScaleChannels`.*'plain' with 0"):
             scale_selection_histogram(model, sized(1.0))
 
     def test_model_without_scale_pooling(self):
         image = keras.Input((2,))
         x = ScaleChannels(KnowsItsScale(), SIGMA0)(image)
         model = keras.Model(image, keras.layers.GlobalMaxPooling1D()(x))
-        with pytest.raises(ValueError, match=r"one `ScalePooling` .* with 0"):
+        with pytest.raises(ValueError, match=r"one `ScalePooling`.* with 0"):
             scale_selection_histogram(model, sized(1.0))
 
     def test_model_with_another_layer_of_classes(self):
         model = network(after=keras.layers.Dense(4))
         with pytest.raises(ValueError, match=r"the output \(None, 4\)"):
             scale_selection_histogram(model, sized(1.0))
+
+    @pytest.mark.parametrize("unlabeled_first", [True, False])
+    def test_labels_at_some_factors_only(self, unlabeled_first):
+        x, y = images(1.0)
+        kinds = [[x], [(x, y)]] if unlabeled_first else [[(x, y)], [x]]
+        second = iter(kinds[1] * 2)
+        with pytest.raises(ValueError, match=r"size factor 2: .* or none of them"):
+            scale_selection_histogram(network(), {1: kinds[0], 2: second})
+        assert len(list(second)) == 1  # the first of its batches tells
+
+    def test_labels_of_some_batches_only(self):
+        x, y = images(1.0)
+        with pytest.raises(ValueError, match=r"size factor 1: .* or none of them"):
+            scale_selection_histogram(network(), {1: [(x, y), (x, None)]})
+
+    @pytest.mark.parametrize(
+        ("labels", "message"),
+        [(np.full(7, 3), r"the 3 classes .* \[3\]"), (np.zeros((7, 2)), r"\(7, 2\)")],
+    )
+    def test_labels_that_do_not_fit(self, labels, message):
+        with pytest.raises(ValueError, match=message):
+            scale_selection_histogram(network(), {1: (images(1.0)[0], labels)})

@@ -1,0 +1,182 @@
+"""Times the data pipelines against their targets for two cores. One command, a table.
+
+    python benchmarks/data.py --data-dir ~/tensorflow_datasets    # some three minutes
+
+Each number is the median of several repeats. A rate is that of epochs of a few thousand
+images, their start included, so that it is a bit higher in whole epochs. Files of HDF5
+were just written and are likely to be in the memory of the system. A data set that
+TensorFlow Datasets has not prepared is replaced by random images of its size.
+"""
+
+import argparse
+import contextlib
+import os
+import statistics
+import tempfile
+from unittest import mock
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["KERAS_BACKEND"] = "tensorflow"
+
+import measure
+import numpy as np
+import tensorflow as tf
+from tables import machine, print_header, print_row
+
+from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays, rescaled_h5, write_h5
+from keras_gdrn.data._load import prepared_directory
+from keras_gdrn.models import PRESETS, from_preset
+from keras_gdrn.training import RECIPES
+from keras_gdrn.training._batches import training_batches
+
+# Images per second.
+TARGETS = {"cifar10": 1500, "stl10": 400}
+ONE_CHANNEL = {"sigma0": (1.0,), "scale_dropout": 0.0}
+
+
+def is_prepared(name: str, data_dir: str | None) -> bool:
+    try:
+        prepared_directory(name, data_dir)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def random_images(info, split: str, limit: int | None, *_) -> tuple:
+    """Stands in for `load`, with as many images of the same size."""
+    count = min(limit or info.size(split), info.size(split))
+    random = np.random.default_rng(0)
+    images = random.integers(256, size=(count, *info.image_shape), dtype="uint8")
+    return images, random.integers(info.classes, size=count, dtype="int32")
+
+
+def images_of(name: str, data_dir: str | None) -> contextlib.AbstractContextManager:
+    """A context in which data are read or, where there are none, made up."""
+    if is_prepared(name, data_dir):
+        return contextlib.nullcontext()
+    return mock.patch("keras_gdrn.data._rescaled.load", random_images)
+
+
+def described(name: str, data_dir: str | None) -> str:
+    kind = "" if is_prepared(name, data_dir) else ", random images"
+    canvas = DATASETS[name].canvas
+    batch_size = RECIPES[f"rescaled_{name}"].batch_size
+    return f"{name}{kind}, {canvas}×{canvas}, batch {batch_size}"
+
+
+def augmented(name: str, data: tf.data.Dataset) -> tf.data.Dataset:
+    recipe = RECIPES[f"rescaled_{name}"]
+    return training_batches(data, recipe, DATASETS[name].classes, seed=0)
+
+
+def benchmark_pipelines(arguments) -> None:
+    """Images per second, from memory and from a folder of HDF5 files."""
+    options = {"limit": arguments.limit, "data_dir": arguments.data_dir}
+    for name, target in TARGETS.items():
+        shuffled = {
+            "batch_size": RECIPES[f"rescaled_{name}"].batch_size,
+            "shuffle": True,
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            with images_of(name, arguments.data_dir):
+                write_h5(folder, name, ("train",), **options)
+                memory = rescaled(name, "train", **shuffled, **options)
+            files = rescaled_h5(folder, "train", **shuffled)
+            for source, data in {"memory": memory, "HDF5": files}.items():
+                rate = images_per_second(augmented(name, data), arguments.repeats)
+                print_row(
+                    f"training pipeline from {source}",
+                    described(name, arguments.data_dir),
+                    f"{rate:.0f} images/s",
+                    f"≥ {target} images/s",
+                )
+
+
+def images_per_second(batches: tf.data.Dataset, repeats: int) -> float:
+    def epoch() -> int:
+        return sum(len(labels) for _, labels in batches)
+
+    return epoch() / measure.median_seconds(epoch, repeats)
+
+
+def benchmark_test_sets(arguments) -> None:
+    """Seconds to read and rescale the test images at the smallest and largest size."""
+    options = {"limit": arguments.test_limit, "data_dir": arguments.data_dir}
+    with images_of("cifar10", arguments.data_dir):
+        for factor in (0.5, 2.0):
+            seconds = measure.median_seconds(
+                lambda at=factor: rescaled_arrays("cifar10", "test", at, **options),
+                arguments.repeats,
+            )
+            print_row(
+                f"test set at factor {factor:g}",
+                f"{described('cifar10', arguments.data_dir)}, "
+                f"{arguments.test_limit} images",
+                f"{seconds:.2f} s",
+                "≤ 10 s",
+            )
+
+
+def benchmark_share(arguments) -> None:
+    """What an epoch takes longer than one of a batch that is in memory already."""
+    recipe, preset = RECIPES["rescaled_cifar10"], PRESETS["rescaled_cifar10"]
+    with images_of("cifar10", arguments.data_dir):
+        data = rescaled(
+            "cifar10",
+            "train",
+            batch_size=recipe.batch_size,
+            shuffle=True,
+            limit=recipe.batch_size * arguments.batches,
+            data_dir=arguments.data_dir,
+        )
+    pipeline = augmented("cifar10", data)
+    memory = pipeline.take(1).cache().repeat(arguments.batches)
+    widths = [width // arguments.narrower for width in preset.widths]
+    model = from_preset("rescaled_cifar10", widths=widths, **ONE_CHANNEL)
+    model.compile(recipe.optimizer(arguments.batches), recipe.loss(), jit_compile=False)
+    epochs = {
+        "pipeline": lambda: model.fit(pipeline, verbose=0),
+        "memory": lambda: model.fit(memory, verbose=0),
+    }
+    seconds = measure.interleaved(epochs, arguments.repeats)
+    share = 1 - measure.ratios(seconds, "pipeline")["memory"]
+    step = statistics.median(seconds["memory"]) / arguments.batches
+    print_row(
+        "the pipeline's share of a training step",
+        f"{described('cifar10', arguments.data_dir)}; one scale channel of "
+        f"1/{arguments.narrower} of the widths, {step:.2f} s a step",
+        f"{100 * share:.1f} %",
+        "–",
+    )
+
+
+def parsed_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=4096, help="training images")
+    parser.add_argument("--test-limit", type=int, default=10_000, help="test images")
+    parser.add_argument("--batches", type=int, default=8, help="steps of an epoch")
+    parser.add_argument(
+        "--narrower",
+        type=int,
+        default=8,
+        help="what the widths of the preset are divided by, as it takes minutes",
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parsed_arguments()
+    print(
+        f"{machine()}; {arguments.limit} training images; "
+        f"medians of {arguments.repeats} repeats"
+    )
+    print_header("what", "data", "measured", "target")
+    benchmark_pipelines(arguments)
+    benchmark_test_sets(arguments)
+    benchmark_share(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The same experiments for less time: a few seconds, or hours on two cores."""
+
+import dataclasses
+import math
+from dataclasses import replace
+
+from experiments import Experiment, Stage
+
+from keras_gdrn.models import Preset
+
+BUDGETS = ("smoke", "small", "full")
+
+
+@dataclasses.dataclass(frozen=True)
+class Small:
+    """What two processor cores can train.
+
+    Args:
+        widths, ratio: of the network. Half as many blocks have about the square of
+            the ratio.
+        canvas, test_canvas: pixels. The boundary is symmetric, so that what is cut off
+            of the canvas hardly matters.
+        epochs, limit: of one scale channel, or of a plain network.
+        joint_epochs, joint_limit: of several scale channels.
+        tuned_limit: of several scale channels that were trained as one before, for one
+            epoch.
+        test_limit: images of each size.
+    """
+
+    widths: tuple[int, ...]
+    ratio: float
+    canvas: int
+    test_canvas: int
+    epochs: int = 6
+    limit: int | None = None
+    joint_epochs: int = 3
+    joint_limit: int | None = 20000
+    tuned_limit: int | None = 20000
+    test_limit: int | None = 1000
+
+
+_MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=None)
+SMALL = {
+    "mnist": _MNIST,
+    "fashion_mnist": replace(_MNIST, test_limit=1000),
+    "cifar10": Small((16, 24, 32, 48), 1.6, 32, 64, epochs=12, limit=20000),
+    "stl10": Small((12, 16, 24, 32), 1.9, 96, 192, 12, None, 6, None, None, 200),
+    "stl10_original": Small((12, 16, 24, 32), 2.2, 96, 96, 12, test_limit=None),
+}
+
+
+def within(experiment: Experiment, budget: str) -> Experiment:
+    """The experiment for one of `BUDGETS`."""
+    reduce = {"smoke": _smoke, "small": _small, "full": lambda full: full}
+    return reduce[budget](experiment)
+
+
+def _small(full: Experiment) -> Experiment:
+    small = SMALL[full.dataset]
+    channels = full.network.input_shape[-1]
+    network = replace(
+        full.network,
+        input_shape=(small.canvas, small.canvas, channels),
+        widths=small.widths,
+        ratio=small.ratio,
+        boundary="symmetric",
+        separable_blocks=_share(full.network, small.widths),
+    )
+    return replace(
+        full,
+        network=network,
+        stages=tuple(_small_stage(stage, full, small) for stage in full.stages),
+        test_canvas=small.test_canvas,
+        test_limit=small.test_limit,
+    )
+
+
+def _small_stage(stage: Stage, full: Experiment, small: Small) -> Stage:
+    if full.plain or len(stage.sigma0) == 1:
+        epochs, limit, batch_size = small.epochs, small.limit, 64
+    elif stage is full.stages[0]:
+        epochs, limit, batch_size = small.joint_epochs, small.joint_limit, 32
+    else:
+        epochs, limit, batch_size = 1, small.tuned_limit, 32
+    share = stage.recipe.warmup_epochs / stage.recipe.epochs
+    warmup = min(math.ceil(share * epochs), epochs - 1)
+    recipe = replace(
+        stage.recipe, epochs=epochs, batch_size=batch_size, warmup_epochs=warmup
+    )
+    return replace(stage, recipe=recipe, limit=limit)
+
+
+def _smoke(full: Experiment) -> Experiment:
+    """To see that it runs: a tiny network, on a few of scikit-learn's digits."""
+    sigma0 = full.network.sigma0[:2]
+    network = replace(
+        full.network,
+        input_shape=(24, 24, 1),
+        widths=(2, 3),
+        sigma0=sigma0,
+        separable_blocks=min(full.network.separable_blocks, 1),
+    )
+    stages = []
+    for stage in full.stages:
+        recipe = replace(stage.recipe, epochs=1, batch_size=10, warmup_epochs=0)
+        stages.append(replace(stage, recipe=recipe, sigma0=stage.sigma0[:2], limit=20))
+    return replace(
+        full,
+        dataset="digits",
+        network=network,
+        stages=tuple(stages),
+        test_sigma0=full.test_sigma0 and full.test_sigma0[:3],
+        factors=full.factors[:2],
+        test_canvas=24,
+        test_limit=10,
+    )
+
+
+def _share(network: Preset, widths: tuple[int, ...]) -> int:
+    """As large a share of the blocks, rounded up."""
+    blocks = len(network.widths) - 1
+    return math.ceil(network.separable_blocks / blocks * (len(widths) - 1))

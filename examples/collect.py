@@ -1,0 +1,106 @@
+"""Collects the results of runs into one table, published numbers beside ours.
+
+    python examples/collect.py runs/*
+    python examples/collect.py runs/* --readme README.md --figure docs/results.png
+
+The second puts the table between the marks `<!-- results -->` and `<!-- /results -->`
+of a file, and draws all curves into one figure. Only folders with a `results.json`
+count, so only runs that were completed.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import aligned
+from experiments import EXPERIMENTS
+
+from keras_gdrn.evaluation import ScaleGeneralisation
+from keras_gdrn.visualization import plot_scale_generalisation, size_label
+
+BEGIN, END = "<!-- results -->", "<!-- /results -->"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--readme", type=Path, help="file to put the table into")
+    parser.add_argument("--figure", type=Path, help="file to draw the curves into")
+    options = parser.parse_args()
+    records = read(options.folders)
+    if not records:
+        sys.exit(f"error: no results.json in any of {len(options.folders)} folders")
+    text = report(records)
+    print(text)
+    if options.readme:
+        insert(options.readme, text)
+    if options.figure:
+        plot_scale_generalisation(curves(records)).savefig(options.figure)
+
+
+def read(folders: Iterable[Path]) -> list[dict[str, Any]]:
+    """The records of the runs that are complete."""
+    files = [folder / "results.json" for folder in folders]
+    return [
+        json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()
+    ]
+
+
+def curves(records: Iterable[Mapping[str, Any]]) -> dict[str, ScaleGeneralisation]:
+    """The accuracies of all networks that were tested at several sizes."""
+    return {
+        name: ScaleGeneralisation(np.array(record["factors"]), np.array(accuracies))
+        for record in records
+        for name, accuracies in record["accuracies"].items()
+        if len(accuracies) > 1
+    }
+
+
+def report(records: Sequence[Mapping[str, Any]]) -> str:
+    """A table with a row for each network, and how each run was made."""
+    factors = sorted({factor for record in records for factor in record["factors"]})
+    rows = [["network", *map(size_label, factors), "published at 1"]]
+    notes = []
+    for record in records:
+        for name, accuracies in record["accuracies"].items():
+            found = dict(zip(record["factors"], accuracies, strict=True))
+            cells = [f"{100 * found[f]:.2f}" if f in found else "–" for f in factors]
+            known = EXPERIMENTS[name].published if name in EXPERIMENTS else ""
+            rows.append([name, *cells, known or "–"])
+        notes.append(_note(record))
+    title = "Accuracy in percent at each size factor (training: 1)."
+    return "\n\n".join([title, aligned(rows), "\n".join(notes)])
+
+
+def _note(record: Mapping[str, Any]) -> str:
+    found = record["environment"]
+    seconds = sum(s for what, s in record["seconds"].items() if what != "in all")
+    hardware = ", ".join([f"{found['cores']} cores, {found['processor']}"])
+    return (
+        f"- `{record['command']}`: seed {record['seed']}, {record['date']}, "
+        f"{record['parameters']:,} parameters, trained in {seconds / 60:.0f} min on "
+        f"{', '.join([hardware, *found['gpus']])}, {record['policy']}, Keras "
+        f"{found['keras']} on {found['backend']}"
+    )
+
+
+def insert(path: Path, text: str) -> None:
+    """Puts `text` between the two marks of a file, instead of what was there."""
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        sys.exit(f"error: {path} must have the lines {BEGIN} and {END}")
+    partial = path.with_suffix(".partial")
+    partial.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    os.replace(partial, path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""The paper's experiments, and two beyond it, as data.
+
+Each is a network, the stages in which it is trained, and how it is tested. Published
+numbers are those that the paper states as numbers; most of its results are figures.
+"""
+
+import dataclasses
+from dataclasses import replace
+from functools import partial
+
+from keras_gdrn.data import SIZE_FACTORS
+from keras_gdrn.models import PRESETS, Preset
+from keras_gdrn.training import RECIPES, Augmentation, Recipe
+
+POOLINGS = ("max", "logsumexp", "average")
+RESCALED = ("fashion_mnist", "cifar10", "stl10")
+# Appendix A.5: 1/(2√2) to 2·2^(1/4) in steps of 2^(1/4).
+DENSE_SIGMA0 = tuple(2.0 ** (i / 4) for i in range(-6, 6))
+
+# Accuracies at size factor 1 in percent, where the paper states numbers.
+PUBLISHED = {
+    ("fashion_mnist", "max"): "~94",
+    ("cifar10", "max"): "92.1–92.7",
+    ("cifar10", "logsumexp"): "92.1–92.7",
+    ("stl10", "average"): "91.2",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Training by a recipe, with scale channels at `sigma0`, on `limit` images."""
+
+    name: str
+    recipe: Recipe
+    sigma0: tuple[float, ...]
+    limit: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """A network, how it is trained and how it is tested.
+
+    Args:
+        what: where it is in the paper.
+        dataset: a key of `keras_gdrn.data.DATASETS`.
+        network: its architecture; `input_shape` is that of the training images.
+        stages: one after the other, each from the weights of the one before.
+        test_sigma0: scale channels in the test; by default those of the last stage.
+        factors: size factors of the test images.
+        test_canvas: pixels of the test images' canvas; by default the data set's.
+        test_limit: test on only so many images of each size.
+        plain: train a plain residual network of the same widths instead.
+        published: accuracy at size factor 1 as the paper states it, in percent.
+    """
+
+    what: str
+    dataset: str
+    network: Preset
+    stages: tuple[Stage, ...]
+    test_sigma0: tuple[float, ...] | None = None
+    factors: tuple[float, ...] = SIZE_FACTORS
+    test_canvas: int | None = None
+    test_limit: int | None = None
+    plain: bool = False
+    published: str = ""
+
+
+def _joint(recipe: Recipe, network: Preset) -> tuple[Stage, ...]:
+    """All scale channels from the beginning."""
+    return (Stage("training", recipe, network.sigma0),)
+
+
+def _two_stages(name: str, network: Preset) -> tuple[Stage, ...]:
+    """Appendix A.4: one scale channel at σ_0 = 1, then all of them."""
+    return (
+        Stage("first_stage", RECIPES[f"{name}_first_stage"], (1.0,)),
+        Stage("second_stage", RECIPES[f"{name}_second_stage"], network.sigma0),
+    )
+
+
+def _experiment(
+    dataset: str, what: str, network: Preset, recipe: Recipe, **options
+) -> Experiment:
+    """All scale channels from the beginning, unless `options` have other stages."""
+    options = {"stages": _joint(recipe, network), **options}
+    return Experiment(what, dataset, network, **options)
+
+
+def _of_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
+    """What the paper did with each of the three poolings."""
+    name = f"rescaled_{dataset}"
+    network = replace(PRESETS[name], scale_pooling=pooling)
+    separable = replace(PRESETS[f"{name}_separable"], scale_pooling=pooling)
+    recipe, other = _label_smoothing(dataset, pooling)
+    kind = "with" if other.label_smoothing else "without"
+    published = PUBLISHED.get((dataset, pooling), "")
+    add = partial(_experiment, dataset)
+    return {
+        f"{dataset}_{pooling}": add(
+            "Sec. 6.2, scale generalization", network, recipe, published=published
+        ),
+        f"{dataset}_{pooling}_separable": add(
+            "A.2, depthwise-separable", separable, RECIPES[f"{name}_separable"]
+        ),
+        f"{dataset}_{pooling}_{kind}_label_smoothing": add(
+            "A.3, label smoothing", network, other
+        ),
+        f"{dataset}_{pooling}_pretrained": add(
+            "A.4, pre-training", network, recipe, stages=_two_stages(name, network)
+        ),
+        f"{dataset}_{pooling}_dense": add(
+            "A.5, denser scale channels", network, recipe, test_sigma0=DENSE_SIGMA0
+        ),
+    }
+
+
+def _label_smoothing(dataset: str, pooling: str) -> tuple[Recipe, Recipe]:
+    """The recipe of the paper's main experiments, and that of the ablation."""
+    recipe = RECIPES[f"rescaled_{dataset}"]
+    without = RECIPES[f"rescaled_{dataset}_without_label_smoothing"]
+    # Sec. stl10-experiments: average pooling was trained without label smoothing.
+    is_without = (dataset, pooling) == ("stl10", "average")
+    return (without, recipe) if is_without else (recipe, without)
+
+
+def _of_one_pooling(dataset: str) -> dict[str, Experiment]:
+    """Ablations and controls, with the pooling of the preset."""
+    name = f"rescaled_{dataset}"
+    network = PRESETS[name]
+    recipe, _ = _label_smoothing(dataset, network.scale_pooling)
+    single = RECIPES[f"{name}_single"]
+    zero = "without_zero_order" if network.zero_order else "zero_order"
+    add = partial(_experiment, dataset)
+    return {
+        f"{dataset}_{zero}": add(
+            "Sec. 7.1, zero-order term",
+            replace(network, zero_order=not network.zero_order),
+            recipe,
+        ),
+        f"{dataset}_single": add(
+            "A.1, one scale channel", replace(network, sigma0=(1.0,)), single
+        ),
+        f"{dataset}_gauss_der_net": add(
+            "Sec. 6.2, without residual blocks",
+            replace(network, residual=False),
+            recipe,
+        ),
+        f"{dataset}_plain": add(
+            "control: plain residual network", network, single, plain=True
+        ),
+    }
+
+
+def _stl10_original(recipe: str) -> Experiment:
+    network = PRESETS["stl10"]
+    return Experiment(
+        "Table original-stl10-performance",
+        "stl10_original",
+        network,
+        _joint(RECIPES[recipe], network),
+        factors=(1.0,),
+        published="88.05" if RECIPES[recipe].label_smoothing == 0 else "89.36",
+    )
+
+
+def _beyond() -> dict[str, Experiment]:
+    """MNIST, the field's oldest scale benchmark, and its control."""
+    network = replace(PRESETS["rescaled_fashion_mnist"], boundary="symmetric")
+    first = replace(
+        RECIPES["rescaled_fashion_mnist_first_stage"], augmentation=Augmentation()
+    )
+    second = replace(
+        RECIPES["rescaled_fashion_mnist_second_stage"], augmentation=Augmentation()
+    )
+    mnist = Experiment(
+        "beyond the paper: MNIST",
+        "mnist",
+        network,
+        (
+            Stage("first_stage", first, (1.0,)),
+            Stage("second_stage", second, network.sigma0),
+        ),
+    )
+    control = replace(
+        mnist,
+        what="control: plain residual network",
+        stages=_joint(first, replace(network, sigma0=(1.0,))),
+        plain=True,
+    )
+    return {"mnist": mnist, "mnist_plain": control}
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "stl10_single_scale": _stl10_original("stl10"),
+    "stl10_single_scale_without_label_smoothing": _stl10_original(
+        "stl10_without_label_smoothing"
+    ),
+}
+for _dataset in RESCALED:
+    for _pooling in POOLINGS:
+        EXPERIMENTS.update(_of_pooling(_dataset, _pooling))
+    EXPERIMENTS.update(_of_one_pooling(_dataset))
+EXPERIMENTS.update(_beyond())

@@ -1,0 +1,97 @@
+"""Runs one of the paper's experiments, each by one command.
+
+    python examples/reproduce.py --list
+    python examples/reproduce.py cifar10_max --budget small
+    python examples/reproduce.py mnist --budget small --data-dir data --out runs/mnist
+
+The folder of a run (by default `runs/<name>-<budget>`) gets logs and checkpoints of
+each stage, at the end the accuracies (results.md, results.json), pictures and
+model.keras. Interrupted at any moment, the same command goes on; `collect.py` makes a
+table of the results of several runs.
+
+Budgets: `smoke` only shows that it runs, in seconds, on scikit-learn's digits; `small`
+takes minutes to hours on two cores, with narrower networks and fewer images and epochs
+(see budgets.py); `full` is the paper's setting.
+"""
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+from runner import Options, OutOfTime, run  # before Keras: it keeps TensorFlow quiet
+
+# isort: split
+import keras
+from budgets import BUDGETS, within
+from experiments import EXPERIMENTS, Experiment
+
+from keras_gdrn.training import claim_folder
+
+
+def main() -> None:
+    options = parse()
+    if options.list:
+        width = max(map(len, EXPERIMENTS))
+        for name, experiment in EXPERIMENTS.items():
+            print(f"{name.ljust(width)}  {experiment.dataset}: {experiment.what}")
+        return
+    if options.mixed_precision:
+        keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
+    out = options.out or Path("runs") / f"{options.name}-{options.budget}"
+    experiment = within(EXPERIMENTS[options.name], options.budget)
+    try:
+        claim_folder(out, settings(experiment, options))
+        if (out / "results.json").exists():
+            print((out / "results.md").read_text(encoding="utf-8"))
+            print(f"This run is complete; its results are in {out}")
+            return
+        how = Options(
+            out,
+            seed=options.seed,
+            data_dir=options.data_dir,
+            max_minutes=options.max_minutes,
+            start_from=options.start_from,
+            jit_compile=True if options.jit else "auto",
+            tensorboard=options.tensorboard,
+        )
+        run(options.name, experiment, how)
+    except OutOfTime:
+        print(f"Out of time; the same command goes on from {out}")
+    except (FileExistsError, FileNotFoundError) as error:
+        sys.exit(f"error: {error}")
+
+
+def settings(experiment: Experiment, options: argparse.Namespace) -> dict:
+    """All that decides the result."""
+    return {
+        **dataclasses.asdict(experiment),
+        "seed": options.seed,
+        "mixed_precision": options.mixed_precision,
+    }
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("name", nargs="?", choices=list(EXPERIMENTS), metavar="NAME")
+    add("--list", action="store_true", help="the names of all experiments")
+    add("--budget", choices=BUDGETS, default="small")
+    add("--out", type=Path, help="folder of the run")
+    add("--seed", type=int, default=0)
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--max-minutes", type=float, help="stop in time; the same command goes on")
+    add("--start-from", type=Path, help="take the first stage of this other run")
+    add("--mixed-precision", choices=("float16", "bfloat16"))
+    add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")
+    add("--tensorboard", action="store_true", help="write logs for TensorBoard")
+    options = parser.parse_args()
+    if not options.name and not options.list:
+        parser.error("a NAME or --list is needed")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Copies of functional models, to take graphs apart that others may share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from keras_gdrn.layers import ScaleChannels
+
+
+def copy_by_layers(
+    model: keras.Model,
+    image: Any = None,
+    *,
+    of_network: Callable[[Any], Any] = lambda network: network,
+) -> keras.Model:
+    """A copy with the weights of `model`, layer by layer from the configurations.
+
+    In it each layer is applied once, so that "its input" is one tensor; and the graphs
+    of the model's own layers, which other models may share, stay untouched.
+
+    Args:
+        model: Functional model.
+        image: Input tensor of the copy; by default one like the model's.
+        of_network: What a `ScaleChannels` applies in the copy, given what it applies
+            in the model; by default the same, which need not have a configuration.
+    """
+
+    def copied(layer):
+        if isinstance(layer, ScaleChannels):
+            network = of_network(layer.network)
+            return ScaleChannels(
+                network, layer.sigma0, name=layer.name, dtype=layer.dtype_policy
+            )
+        return type(layer).from_config(layer.get_config())
+
+    copy = keras.models.clone_model(model, input_tensors=image, clone_function=copied)
+    copy.set_weights(model.get_weights())
+    return copy
+
+
+def only_layer(model: keras.Model, kind: type) -> Any:
+    """The one layer of this kind, or an error that says how many there are."""
+    found = [layer for layer in model.layers if isinstance(layer, kind)]
+    if len(found) != 1:
+        raise ValueError(
+            f"`model` must apply one `{kind.__name__}`. Received: a model "
+            f"{model.name!r} with {len(found)} of them among its own layers"
+        )
+    return found[0]

@@ -1,0 +1,93 @@
+"""The paper's experiments: that all are there, and that each runs."""
+
+import json
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.models import PRESETS
+from keras_gdrn.training import RECIPES
+
+# So that their names can be parameters.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+from experiments import EXPERIMENTS, POOLINGS, RESCALED
+
+
+@pytest.fixture
+def within(examples):
+    from budgets import within
+
+    return within
+
+
+@pytest.fixture
+def runner(examples):
+    import runner
+
+    return runner
+
+
+def test_each_experiment_of_the_paper_is_there():
+    suffixes = ("", "_separable", "_dense", "_pretrained")
+    for dataset in RESCALED:
+        for pooling in POOLINGS:
+            for suffix in suffixes:
+                assert f"{dataset}_{pooling}{suffix}" in EXPERIMENTS
+        for suffix in ("single", "gauss_der_net", "plain"):
+            assert f"{dataset}_{suffix}" in EXPERIMENTS
+    smoothing = [name for name in EXPERIMENTS if name.endswith("label_smoothing")]
+    assert len(smoothing) == 9 + 1
+    assert sum("zero_order" in name for name in EXPERIMENTS) == 3
+
+
+def test_networks_and_recipes_are_the_papers(within):
+    cifar10 = within(EXPERIMENTS["cifar10_max"], "full")
+    assert cifar10.network == PRESETS["rescaled_cifar10"]
+    (stage,) = cifar10.stages
+    assert stage.recipe == RECIPES["rescaled_cifar10"]
+    assert len(stage.sigma0) == 6
+    assert EXPERIMENTS["stl10_average"].stages[0].recipe.label_smoothing == 0
+    assert not EXPERIMENTS["stl10_without_zero_order"].network.zero_order
+    assert len(EXPERIMENTS["cifar10_max_dense"].test_sigma0) == 12
+    assert EXPERIMENTS["cifar10_single"].stages[0].recipe.batch_size == 128
+
+
+def test_small_networks_are_smaller(within):
+    for full in EXPERIMENTS.values():
+        small = within(full, "small")
+        assert max(small.network.widths) < max(full.network.widths)
+        assert len(small.stages) == len(full.stages)
+        for reduced, stage in zip(small.stages, full.stages, strict=True):
+            assert reduced.recipe.epochs < stage.recipe.epochs
+            assert reduced.sigma0 == stage.sigma0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_each_experiment_runs(name, within, runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "VERBOSE", 0)
+    experiment = within(EXPERIMENTS[name], "smoke")
+    runner.run(name, experiment, runner.Options(tmp_path))
+    results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    for accuracies in results["accuracies"].values():
+        assert np.all((np.array(accuracies) >= 0) & (np.array(accuracies) <= 1))
+    assert len(results["accuracies"]) == len(experiment.stages)
+    assert (tmp_path / "scale_generalisation.png").stat().st_size > 1000
+    if not experiment.plain:
+        np.testing.assert_allclose(np.sum(results["scale_selection"], axis=1), 1)
+        assert len(results["sigma0"]) == len(
+            experiment.test_sigma0 or experiment.stages[-1].sigma0
+        )
+    keras.backend.clear_session()
+
+
+def test_second_stage_goes_on_from_the_first(within, runner):
+    experiment = within(EXPERIMENTS["mnist"], "smoke")
+    first, second = experiment.stages
+    model = runner.network(experiment, first, 0, None)
+    after = runner.network(experiment, second, 1, model)
+    for one, other in zip(model.get_weights(), after.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
