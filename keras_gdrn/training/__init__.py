@@ -1,9 +1,19 @@
 """Training as in the paper: recipes, augmentation, and runs that can be resumed."""
 
 from ._augment import Augmentation, augment
+from ._batches import evaluation_batches, training_batches
 from ._fit import fit
 from ._recipe import Recipe
 from ._recipes import RECIPES
 from ._run_folder import claim_folder
 
-__all__ = ["RECIPES", "Augmentation", "Recipe", "augment", "claim_folder", "fit"]
+__all__ = [
+    "RECIPES",
+    "Augmentation",
+    "Recipe",
+    "augment",
+    "claim_folder",
+    "evaluation_batches",
+    "fit",
+    "training_batches",
+]

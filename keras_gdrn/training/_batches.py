@@ -16,18 +16,34 @@ if TYPE_CHECKING:
 
 
 def training_batches(
-    data: Any, recipe: Recipe, classes: int, seed: int
+    data: Any, recipe: Recipe, classes: int, seed: int = 0
 ) -> "tf.data.Dataset":
-    """Shuffled batches of augmented images and one-hot labels.
+    """Shuffled batches of augmented images and one-hot labels, as `fit` takes them.
 
     Args:
         data: arrays `(images, labels)`, or a `tf.data.Dataset` of batches that
-            shuffles them itself, such as `rescaled(…, batch_size=…, shuffle=True)`.
-            Images are `(N, H, W, C)` in [0, 1], labels `(N,)` integers.
+            shuffles them itself, such as `rescaled(…, batch_size=recipe.batch_size,
+            shuffle=True)`. Images are `(N, H, W, C)` in [0, 1], labels `(N,)`
+            integers.
         recipe: a `Recipe`; gives the size of the batches and the augmentation.
         classes: number of classes.
         seed: of the shuffling of arrays and of the augmentation: the same seed gives
             the same sequence of epochs, and the n-th iteration is the n-th epoch.
+
+    Returns:
+        A `tf.data.Dataset` of known cardinality with elements (images, labels):
+        `(N, H, W, C)` float32 and `(N, classes)` float32. The last batch may be
+        smaller.
+
+    Raises:
+        ValueError: if `data` are not such arrays or batches, of the recipe's size.
+        tf.errors.InvalidArgumentError: if a label is no class, when it is reached.
+
+    Example:
+
+    >>> data = rescaled("digits", "train", batch_size=32, shuffle=True)
+    >>> training_batches(data, Recipe(1, 32), classes=10).element_spec[1].shape
+    TensorShape([None, 10])
     """
     import tensorflow as tf
 
@@ -68,6 +84,18 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> "tf.data.Dat
         data: as for `training_batches`.
         batch_size: of batches made of arrays; the last one may be smaller.
         classes: number of classes.
+
+    Returns:
+        A `tf.data.Dataset` with the elements of `training_batches`.
+
+    Raises:
+        ValueError, tf.errors.InvalidArgumentError: as `training_batches`.
+
+    Example:
+
+    >>> data = rescaled("digits", "test", batch_size=100)
+    >>> len(evaluation_batches(data, 100, classes=10))
+    8
     """
     import tensorflow as tf
 

@@ -1,0 +1,86 @@
+"""The chains from data to batches, for training and for evaluation."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_gdrn.data import rescaled, rescaled_arrays
+from keras_gdrn.training import (
+    Augmentation,
+    Recipe,
+    evaluation_batches,
+    training_batches,
+)
+
+IMAGES, LABELS = rescaled_arrays("digits", "train", limit=50)
+PLAIN = Recipe(1, 16)
+FLIPPED = Recipe(1, 16, augmentation=Augmentation(flip=0.5))
+
+
+def collected(batches):
+    images, labels = zip(*batches.as_numpy_iterator(), strict=True)
+    return np.concatenate(images), np.concatenate(labels)
+
+
+def test_evaluation_keeps_all_images_in_order():
+    batches = evaluation_batches((IMAGES, LABELS), 16, classes=10)
+    assert [len(labels) for _, labels in batches] == [16, 16, 16, 2]
+    images, labels = collected(batches)
+    np.testing.assert_array_equal(images, IMAGES)
+    np.testing.assert_array_equal(labels, np.eye(10)[LABELS])
+
+
+def test_training_has_each_image_once_in_another_order():
+    batches = training_batches((IMAGES, LABELS), PLAIN, classes=10)
+    assert int(batches.cardinality()) == 4
+    images, labels = collected(batches)
+    numbers = {image.tobytes(): n for n, image in enumerate(IMAGES)}
+    order = [numbers[image.tobytes()] for image in images]
+    assert sorted(order) == list(range(50))
+    assert order != sorted(order)
+    np.testing.assert_array_equal(labels, np.eye(10)[LABELS[order]])
+
+
+@pytest.mark.parametrize("source", ["arrays", "dataset"])
+def test_the_nth_iteration_is_the_nth_epoch(source):
+    def batches():
+        options = {"limit": 50, "batch_size": 16, "shuffle": True}
+        data = (IMAGES, LABELS)
+        if source == "dataset":
+            data = rescaled("digits", "train", **options)
+        return training_batches(data, FLIPPED, classes=10, seed=3)
+
+    tf.random.set_seed(1)
+    whole = batches()
+    epochs = [collected(whole)[0] for _ in range(3)]
+    assert np.any(epochs[0] != epochs[1])
+    tf.random.set_seed(2)  # of no influence
+    skipped = batches()
+    for _ in range(2):
+        next(iter(skipped))
+    np.testing.assert_array_equal(collected(skipped)[0], epochs[2])
+
+
+def test_each_batch_is_augmented_by_numbers_of_its_own():
+    image = np.repeat(IMAGES[:1], 64, axis=0)
+    labels = np.zeros(64, "int32")
+    batches = training_batches((image, labels), FLIPPED, classes=10)
+    patterns = {
+        tuple(np.all(images == image[0], axis=(1, 2, 3)))
+        for images, _ in batches.as_numpy_iterator()
+    }
+    assert len(patterns) == 4
+    kept = np.mean(collected(batches)[0] == image, axis=(1, 2, 3)) == 1
+    assert 0.2 < kept.mean() < 0.8
+
+
+@pytest.mark.parametrize("label", [-1, 10])
+def test_labels_beyond_the_classes(label):
+    labels = LABELS.copy()
+    labels[7] = label
+    for batches in (
+        training_batches((IMAGES, labels), PLAIN, classes=10),
+        evaluation_batches((IMAGES, labels), 16, classes=10),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="number the 10"):
+            collected(batches)
