@@ -66,32 +66,34 @@ RESIZERS = {
     "jax": ("`jax.image.resize`", by_jax),
     "PIL": ("Pillow", by_pillow),
 }
-ROWS = (
-    *("largest, at the border", "largest, inside"),
-    *("mean, at the border", "mean, inside", "share of the border in the sum"),
-)
+# Of a sum of differences, so that a sum of none has no share.
+SMALLEST = 1e-9
+MEASURES = ("largest", "mean", "largest inside", "share of the border")
 
 
-def border(size: tuple[int, int], factor: float) -> np.ndarray:
-    """Which pixels `(height, width)` take samples from outside the image."""
-    width = ceil(2 * max(factor, 1.0))  # the cubic reaches 2 pixels of the coarser grid
-    inside = np.zeros(size, bool)
-    inside[width:-width, width:-width] = True
-    return ~inside
+def border(size: int, factor: float) -> np.ndarray:
+    """Which of `ceil(factor * size)` pixels take samples from outside the image."""
+    position = (np.arange(ceil(factor * size)) + 0.5) / factor - 0.5
+    reach = 2 / min(factor, 1.0)
+    return (position - reach < -1) | (position + reach > size)
+
+
+def border_of(images: np.ndarray, factor: float) -> np.ndarray:
+    height, width = images.shape[1:3]
+    return border(height, factor)[:, None] | border(width, factor)
 
 
 def differences(resize, images: np.ndarray, factor: float) -> list[str]:
-    """A cell for each of `ROWS`."""
+    """A cell for each of `MEASURES`."""
     expected = imresize(images, factor)
-    size = expected.shape[1:3]
-    difference = np.abs(resize(images, size) - expected)
-    edge = border(size, factor)
-    outer, inner = difference[:, edge], difference[:, ~edge]
-    # At factor 1 there is none.
-    share = outer.sum() / max(difference.sum(), 1e-9)
+    difference = np.abs(resize(images, expected.shape[1:3]) - expected)
+    edge = border_of(images, factor)
+    share = difference[:, edge].sum() / max(difference.sum(), SMALLEST)
     return [
-        *(f"{outer.max():.2f}", f"{inner.max():.2f}"),
-        *(f"{outer.mean():.3f}", f"{inner.mean():.3f}", f"{100 * share:.0f} %"),
+        f"{difference.max():.2f}",
+        f"{difference.mean():.3f}",
+        f"{difference[:, ~edge].max(initial=0):.2f}",
+        f"{share:.0%}",
     ]
 
 
@@ -112,17 +114,21 @@ def parsed_arguments():
 def main() -> None:
     arguments = parsed_arguments()
     images = test_images(arguments)
-    print(
-        f"{machine()}; {len(images)} test images of {arguments.dataset}, {images.shape[1]}×{images.shape[2]}"
-    )
-    print_header("resizer", "difference", *(f"{f:.3g}" for f in SIZE_FACTORS))
+    size = "×".join(map(str, images.shape[1:3]))
+    print(f"{machine()}; {len(images)} test images of {arguments.dataset}, {size}")
+    found = {}
     for module, (name, resize) in RESIZERS.items():
         if importlib.util.find_spec(module) is None:
             print(f"{name} is left out: {module} is not installed.")
             continue
         columns = [differences(resize, images, factor) for factor in SIZE_FACTORS]
-        for row, *cells in zip(ROWS, *columns, strict=True):
-            print_row(name, row, *cells)
+        found[name] = dict(zip(MEASURES, zip(*columns, strict=True), strict=True))
+    print_header("resizer", "difference", *(f"{f:.3g}" for f in SIZE_FACTORS))
+    for measure in MEASURES:
+        for name, cells in found.items():
+            print_row(name, measure, *cells[measure])
+    pixels = [f"{border_of(images, factor).mean():.0%}" for factor in SIZE_FACTORS]
+    print_row("all", "pixels of the border", *pixels)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ class Preset:
     separable_blocks: int = 0
     residual: bool = True
     boundary: str = "zero"
+    epsilon: float = 1e-3
 
 
 _FASHION_MNIST = Preset(

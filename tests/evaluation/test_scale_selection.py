@@ -19,7 +19,6 @@ from tests.evaluation._known import (
     network,
     sized,
 )
-from tests.layers._contract import randomize
 
 
 class TestScaleSelectionHistogram:
@@ -81,9 +80,10 @@ class TestScaleSelectionHistogram:
 
     def test_uses_the_weights_of_other_layers(self):
         image = keras.Input((2,))
-        x = keras.layers.Normalization(mean=[0, 0], variance=[1, 0.25])(image)
-        x = ScaleChannels(KnowsItsScale(), SIGMA0)(x)  # sees twice the size
+        double_size = keras.layers.Dense(2, use_bias=False)
+        x = ScaleChannels(KnowsItsScale(), SIGMA0)(double_size(image))
         model = keras.Model(image, ScalePooling()(x))
+        double_size.set_weights([np.diag([1.0, 2.0])])
         found = scale_selection_histogram(model, sized(1.0))
         np.testing.assert_array_equal(found.shares, [[0, 0, 1]])
 
@@ -111,8 +111,9 @@ class TestAccuracies:
         np.testing.assert_allclose(found.accuracies, [4 / 7] * 5 + [1])
 
     def test_equal_those_of_a_real_network(self):
-        model = gauss_der_resnet((8, 8, 1), 3, [4], 1.2, SIGMA0, scale_dropout=0.5)
-        randomize(model)
+        model = gauss_der_resnet(
+            (8, 8, 1), 3, [4], 1.2, SIGMA0, "max", 0.5, spatial_selection="center"
+        )
         draw = np.random.default_rng(0)
         x = draw.normal(size=(2, 40, 8, 8, 1)).astype("float32")
         y = draw.integers(3, size=(2, 40))

@@ -40,7 +40,7 @@ def test_each_experiment_of_the_paper_is_there():
             assert f"{dataset}_{suffix}" in EXPERIMENTS
     smoothing = [name for name in EXPERIMENTS if name.endswith("label_smoothing")]
     assert len(smoothing) == 9 + 1
-    assert sum("zero_order" in name for name in EXPERIMENTS) == 3
+    assert sum("zero_order" in name for name in EXPERIMENTS) == 3 + 1
 
 
 def test_networks_and_recipes_are_the_papers(within):
@@ -56,7 +56,8 @@ def test_networks_and_recipes_are_the_papers(within):
 
 
 def test_small_networks_are_smaller(within):
-    for full in EXPERIMENTS.values():
+    of_the_paper = [e for e in EXPERIMENTS.values() if e.dataset != "digits"]
+    for full in of_the_paper:
         small = within(full, "small")
         assert max(small.network.widths) < max(full.network.widths)
         assert len(small.stages) == len(full.stages)
