@@ -39,7 +39,7 @@ class Small:
     test_limit: int | None = 1000
 
 
-_MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=None)
+_MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=2500)
 SMALL = {
     "mnist": _MNIST,
     "fashion_mnist": replace(_MNIST, test_limit=1000),

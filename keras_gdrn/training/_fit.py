@@ -56,7 +56,8 @@ def fit(
             see `keras.utils.set_random_seed`.
         max_minutes: stop after an epoch if another one would not end within so many
             minutes; at least one is trained. The same call goes on.
-        jit_compile, steps_per_execution: as for `keras.Model.compile`.
+        jit_compile, steps_per_execution: as for `keras.Model.compile`. The number of
+            steps of an epoch must be a multiple of `steps_per_execution`.
         tensorboard: whether to write `out/tensorboard` too.
         callbacks: further Keras callbacks. Theirs is the state that is not restored.
         verbose: as for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
@@ -87,6 +88,7 @@ def fit(
             validation_data, recipe.batch_size, classes
         )
     steps = int(batches.cardinality())
+    _check_steps(steps, steps_per_execution)
     model.compile(
         recipe.optimizer(steps),
         recipe.loss(),
@@ -160,3 +162,13 @@ def _check_model(model: keras.Model, recipe: Recipe) -> None:
                 "`scale_dropout=recipe.scale_dropout`. "
                 f"Received: model={model.name!r} with {layer.dropout:g}"
             )
+
+
+def _check_steps(steps: int, steps_per_execution: int) -> None:
+    # Keras would take a part of the next epoch's data to fill the last execution.
+    if steps % steps_per_execution:
+        divisors = [n for n in range(1, 65) if steps % n == 0]
+        raise ValueError(
+            f"`steps_per_execution` must divide the {steps} steps of an epoch, as "
+            f"{divisors} do. Received: steps_per_execution={steps_per_execution}"
+        )

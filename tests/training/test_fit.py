@@ -251,6 +251,11 @@ def test_labels_beyond_the_classes():
         fit(network(), RECIPE, (images, labels + 1), verbose=0)
 
 
+def test_steps_that_do_not_fill_their_executions():
+    with pytest.raises(ValueError, match=r"divide the 4 steps of an epoch.*=3"):
+        fit(network(), RECIPE, ARRAYS, steps_per_execution=3)
+
+
 def test_unfit_models():
     with pytest.raises(ValueError, match=r"`recipe` wants a scale dropout of 0\.3"):
         fit(gauss_der_network(scale_dropout=0.2), RECIPE, ARRAYS)
