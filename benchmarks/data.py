@@ -26,8 +26,7 @@ from tables import machine, print_header, print_row
 from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays, rescaled_h5, write_h5
 from keras_gdrn.data._load import prepared_directory
 from keras_gdrn.models import PRESETS, from_preset
-from keras_gdrn.training import RECIPES
-from keras_gdrn.training._batches import training_batches
+from keras_gdrn.training import RECIPES, training_batches
 
 # Images per second.
 TARGETS = {"cifar10": 1500, "stl10": 400}

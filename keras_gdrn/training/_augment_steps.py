@@ -30,7 +30,8 @@ def crop(images: tf.Tensor, corners: tf.Tensor, padding: int) -> tf.Tensor:
 
 
 def random_flip(images: tf.Tensor, probability: float, seed: tf.Tensor) -> tf.Tensor:
-    chance = tf.random.stateless_uniform((tf.shape(images)[0], 1, 1, 1), seed)
+    shape = tf.stack([tf.shape(images)[0], 1, 1, 1])
+    chance = tf.random.stateless_uniform(shape, seed)
     return tf.where(chance < probability, images[:, :, ::-1], images)
 
 

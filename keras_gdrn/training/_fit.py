@@ -79,37 +79,19 @@ def fit(
     >>> fit(model, recipe, data, out="runs/cifar10").history["accuracy"][-1]
     """
     _check_model(model, recipe)
-    if max_minutes is not None:
-        check_number("max_minutes", max_minutes)
+    folder = None if out is None else Path(out)
+    parts = _epoch_callbacks(folder, seed, max_minutes, tensorboard)
     classes = model.output_shape[-1]
     batches = training_batches(data, recipe, classes, seed)
     if validation_data is not None:
-        validation_data = evaluation_batches(
-            validation_data, recipe.batch_size, classes
-        )
+        size = recipe.batch_size
+        validation_data = evaluation_batches(validation_data, size, classes)
     steps = int(batches.cardinality())
-    _check_steps(steps, steps_per_execution)
-    model.compile(
-        recipe.optimizer(steps),
-        recipe.loss(),
-        metrics=["accuracy"],
-        jit_compile=jit_compile,
-        steps_per_execution=steps_per_execution,
-    )
-    # Its variables are there before they are restored, and before the first step is
-    # traced: else TensorFlow traces it twice.
-    model.optimizer.build(model.trainable_variables)
-    parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
+    _compile(model, recipe, steps, jit_compile, steps_per_execution)
     first = 0
-    if out is not None:
-        folder = Path(out)
+    if folder:
         _run_folder.claim_folder(folder, _settings(model, recipe, seed, steps))
         first = _run_folder.restore(model, folder)
-        parts.append(_callbacks.Record(folder))
-        if tensorboard:
-            parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
-    if max_minutes is not None:
-        parts.append(_callbacks.TimeLimit(max_minutes))
     for _ in range(first):  # the n-th iteration has the order of the n-th epoch
         next(iter(batches))
     history = model.fit(
@@ -122,10 +104,50 @@ def fit(
         shuffle=False,  # the pipeline has done it
         verbose=verbose,
     )
-    if out is not None:
-        history.history = _run_folder.history(Path(out))
+    if folder:
+        history.history = _run_folder.history(folder)
         history.epoch = [int(epoch) for epoch in history.history.pop("epoch")]
     return history
+
+
+def _epoch_callbacks(
+    folder: Path | None, seed: int, max_minutes: float | None, tensorboard: bool
+) -> list[keras.callbacks.Callback]:
+    parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
+    if folder:
+        parts.append(_callbacks.Record(folder))
+        if tensorboard:
+            parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
+    if max_minutes is not None:
+        check_number("max_minutes", max_minutes)
+        parts.append(_callbacks.TimeLimit(max_minutes))
+    return parts
+
+
+def _compile(
+    model: keras.Model,
+    recipe: Recipe,
+    steps: int,
+    jit_compile: bool | str,
+    steps_per_execution: int,
+) -> None:
+    # Keras would take a part of the next epoch's data to fill the last execution.
+    if steps % steps_per_execution:
+        divisors = [n for n in range(1, 65) if steps % n == 0]
+        raise ValueError(
+            f"`steps_per_execution` must divide the {steps} steps of an epoch, as "
+            f"{divisors} do. Received: steps_per_execution={steps_per_execution}"
+        )
+    model.compile(
+        recipe.optimizer(steps),
+        recipe.loss(),
+        metrics=["accuracy"],
+        jit_compile=jit_compile,
+        steps_per_execution=steps_per_execution,
+    )
+    # Its variables are there before they are restored, and before the first step is
+    # traced: else TensorFlow traces it twice.
+    model.optimizer.build(model.trainable_variables)
 
 
 def _settings(
@@ -162,13 +184,3 @@ def _check_model(model: keras.Model, recipe: Recipe) -> None:
                 "`scale_dropout=recipe.scale_dropout`. "
                 f"Received: model={model.name!r} with {layer.dropout:g}"
             )
-
-
-def _check_steps(steps: int, steps_per_execution: int) -> None:
-    # Keras would take a part of the next epoch's data to fill the last execution.
-    if steps % steps_per_execution:
-        divisors = [n for n in range(1, 65) if steps % n == 0]
-        raise ValueError(
-            f"`steps_per_execution` must divide the {steps} steps of an epoch, as "
-            f"{divisors} do. Received: steps_per_execution={steps_per_execution}"
-        )
