@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import math
 import os
 import platform
 import sys
@@ -19,7 +20,13 @@ import tensorflow as tf
 
 import keras_gdrn
 from keras_gdrn.data import rescaled, rescaled_arrays
-from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
+from keras_gdrn.evaluation import (
+    ScaleGeneralisation,
+    ScaleSelectionHistogram,
+    scale_generalisation,
+    scale_selection_histogram,
+)
+from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.visualization import (
     plot_scale_generalisation,
     plot_scale_selection_histogram,
@@ -62,6 +69,21 @@ def with_progress(
             bar.add(1)
 
     return {factor: counted(data) for factor, data in tests.items()}
+
+
+def parameters(model: keras.Model) -> int:
+    """The number of trainable parameters, which is what the paper counts."""
+    return sum(math.prod(weight.shape) for weight in model.trainable_weights)
+
+
+def evaluate(
+    model: keras.Model, tests: Mapping[float, tf.data.Dataset]
+) -> tuple[ScaleGeneralisation, ScaleSelectionHistogram | None]:
+    """Accuracy at each size factor and, where there are scales, which decide."""
+    if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
+        return scale_generalisation(model, with_progress(tests)), None
+    histogram = scale_selection_histogram(model, with_progress(tests))
+    return ScaleGeneralisation(histogram.factors, histogram.accuracies), histogram
 
 
 def write_results(

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from common import (  # before Keras: it keeps TensorFlow quiet
     VERBOSE,
+    evaluate,
     sample_images,
     test_sets,
-    with_progress,
     write_results,
 )
 
@@ -32,11 +32,6 @@ import keras
 from networks import plain_resnet
 
 from keras_gdrn.data import SIZE_FACTORS, rescaled
-from keras_gdrn.evaluation import (
-    ScaleGeneralisation,
-    scale_generalisation,
-    scale_selection_histogram,
-)
 from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from keras_gdrn.training import Recipe, claim_folder, fit
 
@@ -98,7 +93,7 @@ def run(settings: Settings, out: Path) -> None:
     keras.utils.set_random_seed(settings.seed)
     cnn = plain_resnet(INPUT_SHAPE, CLASSES, settings.widths)
     train(cnn, settings, settings.cnn_recipe)
-    networks["plain CNN"] = scale_generalisation(cnn, with_progress(tests))
+    networks["plain CNN"], _ = evaluate(cnn, tests)
 
     print("One scale channel, trained at size factor 1")
     keras.utils.set_random_seed(settings.seed)
@@ -111,14 +106,13 @@ def run(settings: Settings, out: Path) -> None:
         scale_dropout=settings.scale_dropout,
     )
     train(channel, settings, settings.channel_recipe)
-    networks["one scale channel"] = scale_generalisation(channel, with_progress(tests))
+    networks["one scale channel"], _ = evaluate(channel, tests)
 
     print(f"{len(settings.sigma0)} scale channels with its weights, at size factor 1")
     network = with_sigma0(channel, settings.sigma0)
     train(network, settings, settings.network_recipe)
     name = f"{len(settings.sigma0)} scale channels"
-    histogram = scale_selection_histogram(network, with_progress(tests))
-    networks[name] = ScaleGeneralisation(histogram.factors, histogram.accuracies)
+    networks[name], histogram = evaluate(network, tests)
     record = {
         "seed": settings.seed,
         "seconds": {"in all": time.perf_counter() - start},

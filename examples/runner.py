@@ -9,9 +9,10 @@ from typing import Any
 
 from common import (  # before Keras: it keeps TensorFlow quiet
     VERBOSE,
+    evaluate,
+    parameters,
     sample_images,
     test_sets,
-    with_progress,
     write_results,
 )
 
@@ -22,11 +23,7 @@ from insight import write_insight
 from networks import plain_resnet
 
 from keras_gdrn.data import DATASETS, rescaled
-from keras_gdrn.evaluation import (
-    ScaleGeneralisation,
-    scale_generalisation,
-    scale_selection_histogram,
-)
+from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
 from keras_gdrn.training import fit
 
@@ -87,7 +84,7 @@ def run(name: str, experiment: Experiment, options: Options) -> None:
         if last and experiment.test_sigma0:
             model = with_sigma0(model, experiment.test_sigma0)
         print("Test")
-        result, histogram = evaluate(model, experiment, options)
+        result, histogram = tested(model, experiment, options)
         networks[name if last else f"{name}, {stage.name}"] = result
     model.save(options.out / "model.keras")
     record = {
@@ -95,7 +92,7 @@ def run(name: str, experiment: Experiment, options: Options) -> None:
         "experiment": dataclasses.asdict(experiment),
         "seed": options.seed,
         "seconds": {**seconds, "in all": clock.seconds()},
-        "parameters": model.count_params(),
+        "parameters": parameters(model),
         "policy": keras.config.dtype_policy().name,
     }
     of_test = test_options(experiment, options)
@@ -168,21 +165,16 @@ def train(
     return sum(history.history["seconds"])
 
 
-def evaluate(
+def tested(
     model: keras.Model, experiment: Experiment, options: Options
-) -> tuple[ScaleGeneralisation, Any]:
-    """Accuracy at each size factor and, where there are scales, which decide."""
+) -> tuple[ScaleGeneralisation, ScaleSelectionHistogram | None]:
+    """What the network does on the canvas of the test images."""
     arguments = test_options(experiment, options)
+    model = with_input_shape(model, (*arguments["canvas"], model.input_shape[-1]))
     tests = test_sets(
-        experiment.dataset, experiment.factors, batch_size=50, **arguments
+        experiment.dataset, experiment.factors, batch_size=20, **arguments
     )
-    (height, width), channels = arguments["canvas"], model.input_shape[-1]
-    model = with_input_shape(model, (height, width, channels))
-    if experiment.plain:
-        return scale_generalisation(model, with_progress(tests)), None
-    histogram = scale_selection_histogram(model, with_progress(tests))
-    result = ScaleGeneralisation(histogram.factors, histogram.accuracies)
-    return result, histogram
+    return evaluate(model, tests)
 
 
 def test_options(experiment: Experiment, options: Options) -> Mapping[str, Any]:

@@ -83,7 +83,8 @@ def from_preset(name: str, **overrides) -> keras.Model:
 
     Example:
 
-    >>> from_preset("rescaled_cifar10", scale_pooling="average").count_params()
+    >>> model = from_preset("rescaled_cifar10", scale_pooling="average")
+    >>> sum(math.prod(weight.shape) for weight in model.trainable_weights)
     1783434
     """
     if name not in PRESETS:

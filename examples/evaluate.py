@@ -1,0 +1,73 @@
+"""Tests a saved network on the rescaled test sets of a data set.
+
+    python examples/evaluate.py runs/search-digits-random/model.keras --dataset digits
+
+prints its accuracy at each size factor, and writes the table and pictures to the folder
+`--out`: scale_generalisation.png, sizes.png and, of a network with scale channels,
+scale_selection.png.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import common  # before Keras: it keeps TensorFlow quiet
+
+# isort: split
+import keras
+
+from keras_gdrn.data import DATASETS, SIZE_FACTORS
+from keras_gdrn.models import with_input_shape
+from keras_gdrn.training import claim_folder
+
+
+def main() -> None:
+    options = parse()
+    settings = {**vars(options), "model": str(options.model)}
+    del settings["out"], settings["data_dir"]
+    try:
+        claim_folder(options.out, settings)
+        evaluate(options)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    start = time.perf_counter()
+    side = options.canvas or DATASETS[options.dataset].test_canvas
+    of_test = {
+        "canvas": (side, side),
+        "limit": options.limit,
+        "data_dir": options.data_dir,
+    }
+    model = keras.saving.load_model(options.model)
+    model = with_input_shape(model, (side, side, model.input_shape[-1]))
+    tests = common.test_sets(options.dataset, options.factors, batch_size=50, **of_test)
+    result, histogram = common.evaluate(model, tests)
+    record = {
+        "model": str(options.model),
+        "parameters": common.parameters(model),
+        "seconds": {"in all": time.perf_counter() - start},
+    }
+    images = common.sample_images(options.dataset, options.factors, **of_test)
+    common.write_results(options.out, {model.name: result}, histogram, images, record)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("model", type=Path, help="a .keras file")
+    add("--dataset", choices=list(DATASETS), required=True)
+    add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="size factors")
+    add("--limit", type=int, help="test images of each size")
+    add("--canvas", type=int, help="side of the images in pixels")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--out", type=Path, default=Path("runs/evaluate"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""The search is a set of scripts: their folder is what Python would search first."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tuning"), str(ROOT / "examples")]
+
+
+@pytest.fixture
+def tiny_images():
+    """Random images and labels of three classes."""
+    random = np.random.default_rng(0)
+    images = random.random((24, 12, 12, 1), dtype="float32")
+    return images, random.integers(3, size=24)

@@ -1,0 +1,77 @@
+"""The estimate of a network's compute, against counts by hand."""
+
+import math
+
+import keras
+import pytest
+from compute import largest_scale, layer_multiply_adds, multiply_adds
+
+from keras_gdrn.kernels import axis_factors
+from keras_gdrn.models import gauss_der_resnet
+
+
+def network(widths=(4, 6), sigma0=(1.0, 2.0), **options):
+    return gauss_der_resnet((16, 16, 1), 3, widths, 1.5, sigma0, **options)
+
+
+def test_count_by_hand_at_full_rank():
+    # 16 pixels of 2 channels; along x orders 0, 1, 2, then 5 jets along y, then the
+    # mix of 5 jets to 3 channels.
+    by_hand = 3 * 4 * 16 * 2 + 5 * 4 * 16 * 2 + 5 * 16 * 2 * 3
+    assert layer_multiply_adds((4, 4), 2, 3, 0.5) == by_hand
+
+
+def test_count_by_hand_at_full_rank_separable_with_zero_order():
+    by_hand = (3 + 6) * 4 * 16 * 2 + 6 * 16 * 2 + 16 * 2 * 3
+    options = {"separable": True, "zero_order": True}
+    assert layer_multiply_adds((4, 4), 2, 3, 0.5, **options) == by_hand
+
+
+def test_count_by_hand_at_low_rank():
+    rank = len(axis_factors(32, 6.0, 2, "zero", 1e-3).jets[0])
+    assert rank < 12
+    basis = rank * 32 * 32 + rank * rank * 32
+    jets = (3 + 5) * rank**3
+    by_hand = basis * (2 + 3) + jets * 2 + 5 * rank**2 * 2 * 3
+    assert layer_multiply_adds((32, 32), 2, 3, 6.0) == by_hand
+
+
+def test_projection_of_a_block_is_counted():
+    # 1×1 at each of 256 pixels in both scale channels, where the width changes.
+    layers = [(1, 4, 1.0), (4, 6, 1.5), (6, 6, 1.5), (6, 3, 2.25)]
+    convolutions = sum(
+        layer_multiply_adds((16, 16), channels, filters, sigma * sigma0)
+        for channels, filters, sigma in layers
+        for sigma0 in (1.0, 2.0)
+    )
+    assert multiply_adds(network()) == convolutions + 2 * 256 * 4 * 6
+
+
+def test_more_of_anything_costs_more():
+    base = multiply_adds(network())
+    assert multiply_adds(network(widths=(4, 8))) > base
+    assert multiply_adds(network(widths=(4, 6, 6))) > base
+    assert multiply_adds(network(sigma0=(1.0, 1.5, 2.0))) > base
+    assert multiply_adds(network(zero_order=True)) > base
+    assert multiply_adds(network(order=3)) > base
+
+
+def test_larger_scales_cost_less():
+    costs = [layer_multiply_adds((64, 64), 32, 32, sigma) for sigma in (1, 3, 6, 12)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0] / 5
+
+
+def test_example_of_the_documentation():
+    model = gauss_der_resnet((64, 64, 3), 10, [16, 32], 1.2, [1.0, 2.0])
+    assert str(multiply_adds(model)) in multiply_adds.__doc__
+
+
+def test_largest_scale():
+    assert math.isclose(largest_scale(network()), 1.5**2 * 2.0)
+
+
+def test_model_without_scale_channels():
+    image = keras.Input((8, 8, 1))
+    with pytest.raises(ValueError, match=r"`model` must apply one `ScaleChannels`"):
+        multiply_adds(keras.Model(image, image))

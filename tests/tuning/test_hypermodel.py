@@ -1,0 +1,205 @@
+"""Trials of the hypermodel: what they train, what they return, what they refuse."""
+
+import dataclasses
+import re
+
+import keras
+import keras_tuner
+import numpy as np
+import pytest
+from compute import multiply_adds, parameters
+from hypermodel import GaussDerResNetHyperModel
+from search_space import SearchSpace
+
+from keras_gdrn.training import Recipe
+
+# Keras Tuner still asks for threads by their old name.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
+)
+
+TINY = SearchSpace(
+    ratio=(1.2, 1.5),
+    blocks=(1, 2),
+    stem_width=(2,),
+    width=(2, 3),
+    order=(2,),
+    sigma0_spacing=(2.0,),
+    sigma0_range=(0.5, 1.0),
+    batch_size=(8,),
+)
+FIXED = dataclasses.replace(TINY, ratio=(1.5,), blocks=(1,), width=(3,))
+
+
+def hypermodel_of(space=TINY, epochs=1, **options):
+    return GaussDerResNetHyperModel(
+        (12, 12, 1), 3, space=space, recipe=Recipe(epochs, 8), **options
+    )
+
+
+def built(hypermodel):
+    hp = keras_tuner.HyperParameters()
+    return hp, hypermodel.build(hp)
+
+
+class Epochs(keras.callbacks.Callback):
+    """Notes the number of scale channels and the learning rate of each epoch."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        scales = len(self.model.get_layer("scale_channels").sigma0)
+        self.found.append((scales, round(float(self.model.optimizer.learning_rate), 5)))
+
+
+@pytest.mark.parametrize(
+    "tuner",
+    [
+        keras_tuner.RandomSearch,
+        keras_tuner.BayesianOptimization,
+        keras_tuner.GridSearch,
+        pytest.param(keras_tuner.Hyperband, marks=pytest.mark.slow),
+    ],
+)
+def test_every_tuner_searches(tuner, tiny_images, tmp_path):
+    length = {"max_trials": 2}
+    if tuner is keras_tuner.Hyperband:
+        length = {"max_epochs": 2, "factor": 2}
+    hypermodel = hypermodel_of(TINY.only("ratio", "blocks"), single_scale_epochs=1)
+    search = tuner(hypermodel, "val_accuracy", directory=tmp_path, seed=1, **length)
+    search.search(tiny_images, validation_data=tiny_images, verbose=0)
+    trials = search.oracle.trials.values()
+    assert len(trials) >= 2
+    assert all(trial.status == "COMPLETED" for trial in trials)
+    assert {"width_1", "width_2"} <= {hp.name for hp in search.oracle.get_space().space}
+
+
+@pytest.mark.slow
+def test_best_model_is_the_one_that_was_judged(tiny_images, tmp_path):
+    hypermodel = hypermodel_of(epochs=2, single_scale_epochs=1)
+    objective = keras_tuner.Objective("val_mean_accuracy", "max")
+    search = keras_tuner.RandomSearch(
+        hypermodel, objective, max_trials=2, directory=tmp_path, seed=1
+    )
+    images, labels = tiny_images
+    tests = {1.0: (images, labels), 2.0: (images[::-1].copy(), labels)}
+    search.search(tiny_images, validation_data=tests, verbose=0)
+    (trial,) = search.oracle.get_best_trials(1)
+    (model,) = search.get_best_models(1)
+    accuracies = [
+        np.mean(np.argmax(model.predict(x, verbose=0), axis=-1) == y)
+        for x, y in tests.values()
+    ]
+    found = {name: trial.metrics.get_last_value(name) for name in trial.metrics.metrics}
+    assert trial.score == pytest.approx(np.mean(accuracies))
+    assert found["val_min_accuracy"] == pytest.approx(min(accuracies))
+    assert found["val_accuracy"] == pytest.approx(accuracies[0])
+    assert found["parameters"] == parameters(model)
+    assert found["multiply_adds"] == multiply_adds(model)
+    assert found["over_budget"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [(2, 0.01)]),
+        ({"epochs": 3}, [(1, 0.01), (1, 0.005), (2, 0.005)]),
+        ({"epochs": 3, "initial_epoch": 1}, [(1, 0.01), (2, 0.005)]),
+        ({"epochs": 4, "initial_epoch": 3}, [(2, 0.005)]),
+    ],
+)
+def test_one_scale_channel_comes_first(options, expected, tiny_images):
+    single = 2 if options else 0
+    hypermodel = hypermodel_of(FIXED, single_scale_epochs=single)
+    hp, model = built(hypermodel)
+    epochs = Epochs()
+    hypermodel.fit(
+        hp,
+        model,
+        tiny_images,
+        validation_data=tiny_images,
+        callbacks=[epochs],
+        verbose=0,
+        **options,
+    )
+    for (scales, rate), (want_scales, want_rate) in zip(
+        epochs.found, expected, strict=True
+    ):
+        assert scales == want_scales
+        assert rate == pytest.approx(want_rate, rel=2e-3)
+
+
+def test_data_of_any_batch_size(tiny_images):
+    from keras_gdrn.data._array_batches import array_batches
+
+    asked = []
+
+    def batches(batch_size):
+        asked.append(batch_size)
+        return array_batches(*tiny_images, batch_size)
+
+    hypermodel = hypermodel_of(FIXED)
+    hp, model = built(hypermodel)
+    hypermodel.fit(hp, model, batches, validation_data=tiny_images, verbose=0)
+    assert asked == [8]
+
+
+def test_warm_up_keeps_its_share():
+    recipe = Recipe(20, 8, warmup_epochs=5)
+    hypermodel = GaussDerResNetHyperModel((12, 12, 1), 3, space=TINY, recipe=recipe)
+    hp = keras_tuner.HyperParameters()
+    warmups = [hypermodel.recipe(hp, epochs).warmup_epochs for epochs in (20, 4, 1)]
+    assert warmups == [5, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_parameters": 10}, r"\d+ parameters, the budget is 10"),
+        ({"max_multiply_adds": 99}, r"[\d,]+ multiply-adds per image, .* is 99"),
+        ({"reach": 8.0}, r"a scale of 18\.0 pixels in images of \(12, 12\) pixels"),
+    ],
+)
+def test_network_over_the_budget_is_reported(options, message, tiny_images, capsys):
+    reach = options.pop("reach", 1.0)
+    space = dataclasses.replace(FIXED, sigma0_range=(reach / 2, reach))
+    hypermodel = hypermodel_of(space, **options)
+    hp, model = built(hypermodel)
+    weights = model.get_weights()
+    found = hypermodel.fit(hp, model, tiny_images, validation_data=tiny_images)
+    assert re.fullmatch(f"Not trained: {message}\n", capsys.readouterr().out)
+    assert found["over_budget"] == 1
+    assert found["val_accuracy"] == found["val_min_accuracy"] == 0
+    for before, after in zip(weights, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_networks_over_the_budget_do_not_stop_a_search(tiny_images, tmp_path):
+    space = dataclasses.replace(FIXED, stem_width=(2, 3, 4, 5)).only("stem_width")
+    search = keras_tuner.GridSearch(
+        hypermodel_of(space, max_parameters=10), "val_accuracy", directory=tmp_path
+    )
+    search.search(tiny_images, validation_data=tiny_images, verbose=0)
+    trials = search.oracle.trials.values()
+    assert [trial.status for trial in trials] == ["COMPLETED"] * 4
+    search.get_best_models(1)  # there is a checkpoint
+
+
+def test_space_beyond_the_image():
+    with pytest.raises(ValueError, match=r"`space` .* 12 pixels.*ratio 4 and 1 blocks"):
+        hypermodel_of(dataclasses.replace(FIXED, ratio=(4.0,)))
+
+
+def test_objective_that_is_none(tiny_images, tmp_path):
+    search = keras_tuner.RandomSearch(
+        hypermodel_of(FIXED), "val_loss", max_trials=1, directory=tmp_path
+    )
+    with pytest.raises(ValueError, match=r"val_loss.*val_mean_accuracy"):
+        search.search(tiny_images, validation_data=tiny_images, verbose=0)
+
+
+def test_negative_epochs_of_one_scale():
+    with pytest.raises(ValueError, match=r"`single_scale_epochs`.*=-1"):
+        hypermodel_of(single_scale_epochs=-1)

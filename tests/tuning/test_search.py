@@ -1,0 +1,193 @@
+"""The command: a search in parts, its files, a test of its best network, errors."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+# So that their names can be parameters.
+import search
+import trial_data
+from search_space import SearchSpace
+
+from keras_gdrn.data import DATASETS, rescaled_arrays
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
+)
+
+SPACE = SearchSpace(
+    ratio=(1.3, 1.5),
+    blocks=(1,),
+    stem_width=(2,),
+    width=(2,),
+    order=(2,),
+    sigma0_spacing=(2.0,),
+    sigma0_range=(0.5, 1.0),
+    batch_size=(16,),
+)
+LITTLE = (
+    *("--limit", "32", "--validation-limit", "10", "--canvas", "20"),
+    *("--factors", "0.5", "1", "--epochs", "1", "--single-scale-epochs", "1"),
+)
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path):
+    """Runs a script's main function with options, in a folder of its own."""
+    monkeypatch.setitem(search.SPACES, "small", SPACE)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*options, script=search):
+        monkeypatch.setattr(sys, "argv", ["a script", *map(str, options)])
+        script.main()
+
+    return run
+
+
+@pytest.fixture
+def options(monkeypatch):
+    """The options of a command line."""
+
+    def parsed(*given):
+        monkeypatch.setattr(sys, "argv", ["a script", *map(str, given)])
+        return search.parse()
+
+    return parsed
+
+
+@pytest.mark.slow
+def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
+    out, only = tmp_path / "found", ("--only", "ratio", "scale_pooling")
+    arguments = (*LITTLE, *only, "--out", out)
+    command(*arguments, "--max-trials", 3, "--max-minutes", 0)
+    assert "Out of time; the same command goes on" in capsys.readouterr().out
+    first = (out / "trials" / "trial_0" / "trial.json").read_bytes()
+    assert not (out / "trials" / "trial_1").exists()
+    command(*arguments, "--max-trials", 2)
+    assert (out / "trials" / "trial_0" / "trial.json").read_bytes() == first
+    text = capsys.readouterr().out
+    assert "2 trials: 2 trained, 0 not trained" in text
+    table = (out / "trials.md").read_text(encoding="utf-8").split("\n\n")[1]
+    assert table in text
+    assert len(table.splitlines()) == 4
+    assert (out / "trials.png").stat().st_size > 10_000
+    assert keras.saving.load_model(out / "model.keras").output_shape == (None, 10)
+
+    import evaluate
+
+    tested = ("--dataset", "digits", "--factors", 1, 2, "--limit", 10)
+    command(out / "model.keras", *tested, "--out", tmp_path / "test", script=evaluate)
+    assert "Accuracy at each size factor" in capsys.readouterr().out
+    for picture in ("scale_generalisation.png", "scale_selection.png"):
+        assert (tmp_path / "test" / picture).stat().st_size > 10_000
+
+    before = (out / "model.keras").read_bytes()
+    for other in (("--dataset", "mnist"), ("--seed", 5), ("--only", "ratio")):
+        with pytest.raises(SystemExit, match="error: "):
+            command(*arguments, *other)
+    assert (out / "model.keras").read_bytes() == before
+
+
+def test_search_without_a_network_in_the_budget(command, capsys):
+    only = ("--only", "ratio", "--max-trials", 2, "--max-parameters", 5)
+    with pytest.raises(SystemExit, match=r"2 not trained because they were over"):
+        command(*LITTLE, *only, "--tuner", "grid")
+    assert capsys.readouterr().out.count("Not trained: ") == 2
+
+
+def test_interrupted_trial_is_run_again(command, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "found"
+    arguments = (*LITTLE, "--only", "ratio", "--max-parameters", 5, "--out", out)
+    fit = search.GaussDerResNetHyperModel.fit
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command(*arguments, "--max-trials", 1)
+    monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", fit)
+    with pytest.raises(SystemExit, match="1 trials: 0 trained, 1 not trained"):
+        command(*arguments, "--max-trials", 1)
+
+
+def test_failed_trial_is_told(command, monkeypatch, capsys):
+    def failing(*args, **kwargs):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", failing)
+    with pytest.raises(SystemExit, match=r"1 trials: .* 1 failed"):
+        command(*LITTLE, "--max-trials", 1)
+    assert "Trial 0 failed: OSError: No space left" in capsys.readouterr().out
+
+
+def test_folder_of_something_else(command, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(SystemExit, match=r"holds files that are not of such a run"):
+        command(*LITTLE, "--out", tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--tuner", "luck"), "invalid choice: 'luck'"),
+        (("--dataset", "digit"), "invalid choice: 'digit'"),
+        (("--max-trials", 0), "must be at least 1. Received: 0"),
+        (("--objective", "val_accuracy", "--factors", 2), "which --factors must"),
+    ],
+)
+def test_options_that_are_none(command, given, message, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        command(*given)
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--dataset", "mnist", "--data-dir", "none"), "mnist has not been prepared"),
+        (("--factors", -1), "-1"),
+        (("--only", "ratoi"), "Received: 'ratoi'"),
+        (("--single-scale-epochs", -1), "single_scale_epochs=-1"),
+    ],
+)
+def test_values_that_do_not_fit(command, given, message, tmp_path):
+    with pytest.raises(SystemExit, match=message):
+        command(*given)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("limit", [(), ("--limit", 30)])
+def test_digits_are_held_out_of_the_training_part(options, limit):
+    given = options("--factors", 1, "--validation-limit", 150, *limit)
+    images, labels = trial_data.validation(given)[1.0]
+    everything, every_label = rescaled_arrays("digits", "train")
+    np.testing.assert_array_equal(images, everything[800:950])
+    np.testing.assert_array_equal(labels, every_label[800:950])
+    batches = trial_data.training(given)(10)
+    seen = sum(len(labels) for _, labels in batches)
+    assert seen == (30 if limit else 800)
+
+
+def test_data_sets_with_a_validation_split_give_it(options, monkeypatch):
+    asked = []
+
+    def arrays(name, split, factor, *, limit, **_):
+        asked.append((name, split, factor, limit))
+        return np.zeros((limit, 4, 4, 1)), np.zeros(limit)
+
+    monkeypatch.setattr(trial_data, "rescaled_arrays", arrays)
+    trial_data.validation(options("--dataset", "mnist", "--factors", 2))
+    assert asked == [("mnist", "validation", 2.0, 500)]
+
+
+def test_augmentation_is_the_papers(options):
+    for name in DATASETS:
+        recipe = search.recipe(options("--dataset", name))
+        assert bool(recipe.augmentation.flip) == (name not in ("mnist", "digits"))
+        assert recipe.epochs == 4

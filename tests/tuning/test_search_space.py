@@ -1,0 +1,112 @@
+"""The space: what it contains, what is active when, and the paper's values in it."""
+
+import dataclasses
+
+import keras_tuner
+import pytest
+from compute import parameters
+from hypermodel import GaussDerResNetHyperModel
+from search_space import SearchSpace
+
+from keras_gdrn.models import PRESETS
+from keras_gdrn.training import RECIPES
+
+
+def searched(space, **values):
+    """The hyperparameters after one build of the architecture and the recipe."""
+    hp = keras_tuner.HyperParameters()
+    hp.values = values
+    return hp, space.architecture(hp), space.training(hp)
+
+
+def test_every_set_is_a_hyperparameter():
+    space = SearchSpace(blocks=(1, 3))
+    hp, _, _ = searched(space)
+    names = {field.name for field in dataclasses.fields(space)}
+    names -= {"width", "sigma0_range"}
+    assert {p.name for p in hp.space} == names | {"width_1", "width_2", "width_3"}
+    for parameter in hp.space:
+        name = parameter.name
+        values = getattr(space, "width" if name.startswith("width") else name)
+        assert tuple(parameter.values) == values
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_widths_are_active_for_the_blocks_that_exist(blocks):
+    hp, architecture, _ = searched(SearchSpace(blocks=(1, 2, 4)), blocks=blocks)
+    for block in (1, 2, 3, 4):
+        assert hp.is_active(f"width_{block}") == (block <= blocks)
+    assert len(architecture["widths"]) == 1 + blocks
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_sets_contain_the_values_of_the_paper(name):
+    preset, space = PRESETS[name], SearchSpace()
+    stem, *widths = preset.widths
+    assert preset.ratio in space.ratio
+    assert len(widths) in space.blocks
+    assert stem in space.stem_width
+    assert set(widths) <= set(space.width)
+    assert preset.scale_pooling in space.scale_pooling
+    assert preset.spatial_selection in space.spatial_selection
+    assert preset.zero_order in space.zero_order
+    assert preset.separable_blocks / len(widths) in space.separable_share
+    assert preset.scale_dropout in space.scale_dropout
+
+
+def test_sets_contain_the_recipes_of_the_paper():
+    space = SearchSpace()
+    for recipe in RECIPES.values():
+        assert recipe.learning_rate in space.learning_rate
+        assert recipe.weight_decay in space.weight_decay
+        assert recipe.label_smoothing in space.label_smoothing
+        assert recipe.batch_size in space.batch_size
+
+
+def test_defaults_are_the_network_for_cifar10():
+    hypermodel = GaussDerResNetHyperModel((64, 64, 3), 10)
+    hp = keras_tuner.HyperParameters()
+    model = hypermodel.build(hp)
+    assert parameters(model) == 1_783_434
+    preset = PRESETS["rescaled_cifar10"]
+    architecture = hypermodel.space.architecture(hp)
+    assert architecture.pop("sigma0") == pytest.approx(preset.sigma0)
+    assert architecture.pop("order") == 2
+    assert architecture.pop("widths") == list(preset.widths)
+    for name, value in architecture.items():
+        assert value == getattr(preset, name)
+    paper = dataclasses.replace(RECIPES["rescaled_cifar10"], scale_dropout=None)
+    assert hypermodel.recipe(hp, 90) == paper
+
+
+def test_separable_network_of_the_paper():
+    hp = keras_tuner.HyperParameters()
+    hp.values = {"ratio": 1.22, "separable_share": 0.5}
+    model = GaussDerResNetHyperModel((64, 64, 3), 10).build(hp)
+    assert parameters(model) == 547_082
+
+
+def test_initial_scales_keep_to_their_range():
+    space = SearchSpace(sigma0_spacing=(2.0,), sigma0_range=(0.5, 3.0))
+    _, architecture, _ = searched(space)
+    assert architecture["sigma0"] == pytest.approx([0.5, 1.0, 2.0])
+
+
+def test_only_some_are_searched():
+    space = SearchSpace(blocks=(2, 3, 4)).only("ratio", "scale_pooling")
+    assert space.ratio == SearchSpace().ratio
+    assert space.blocks == (3,)  # the middle one
+    assert space.learning_rate == (0.01,)  # the paper's
+    with pytest.raises(ValueError, match=r"must be of .*Received: 'ratoi'"):
+        space.only("ratoi")
+
+
+def test_sets_that_are_none():
+    with pytest.raises(ValueError, match=r"`ratio` must be a tuple.*ratio=\(\)"):
+        SearchSpace(ratio=())
+    with pytest.raises(ValueError, match=r"`order` must be a tuple.*order=2"):
+        SearchSpace(order=2)
+    with pytest.raises(ValueError, match=r"`sigma0_range`.*\(2\.0, 1\.0\)"):
+        SearchSpace(sigma0_range=(2.0, 1.0))
+    with pytest.raises(ValueError, match=r"`sigma0_spacing`.*\(1\.0,\)"):
+        SearchSpace(sigma0_spacing=(1.0,))

@@ -1,0 +1,215 @@
+"""The networks of this package as a hypermodel of Keras Tuner."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import keras_tuner
+from compute import largest_scale, multiply_adds, parameters
+from search_space import SearchSpace
+
+from keras_gdrn.evaluation import scale_generalisation
+from keras_gdrn.models import gauss_der_resnet, with_sigma0
+from keras_gdrn.training import RECIPES, Recipe, fit
+
+PAPER = SearchSpace()
+
+
+class GaussDerResNetHyperModel(keras_tuner.HyperModel):
+    """Gaussian derivative residual networks and their training, as a search space.
+
+    Every trial returns `val_accuracy`, the accuracy on validation images of size
+    factor 1, and over all size factors of the validation data `val_mean_accuracy` and
+    `val_min_accuracy`. These are the objectives, to be maximized. It also returns
+    `parameters`, `multiply_adds` (per image and forward pass, an estimate) and
+    `over_budget`.
+
+    A network that is beyond the budget, or whose scales reach beyond the image, is not
+    trained: it is reported, and the trial ends with accuracies of zero. (It does not
+    fail: three failed trials in a row would stop the search.)
+
+    Args:
+        input_shape: shape of an image, `(height, width, channels)`.
+        classes: number of classes.
+        space: a `SearchSpace`.
+        recipe: a `Recipe`: all of the training that is not searched. Its share of
+            warm-up is kept where a trial has fewer epochs.
+        single_scale_epochs: so many epochs train one scale channel, at σ_0 = 1; the
+            network with all of them is made from it, and trained for the other
+            epochs, if there are any, at half the learning rate (Appendix A.4).
+        max_parameters, max_multiply_adds: the budget of a network; by default none.
+        **network: further arguments of `gauss_der_resnet`, which are not searched.
+
+    Raises:
+        ValueError: if `single_scale_epochs` is negative, or `space` has networks that
+            cannot be built: their last layer reaches beyond the image at σ_0 = 1.
+
+    Example:
+
+    >>> hypermodel = GaussDerResNetHyperModel((40, 40, 1), 10, recipe=Recipe(8, 32))
+    >>> tuner = keras_tuner.RandomSearch(hypermodel, "val_accuracy", max_trials=20)
+    >>> tuner.search((images, labels), validation_data=(others, their_labels))
+    """
+
+    def __init__(
+        self,
+        input_shape: tuple[int, int, int],
+        classes: int,
+        *,
+        space: SearchSpace = PAPER,
+        recipe: Recipe = RECIPES["rescaled_cifar10"],
+        single_scale_epochs: int = 0,
+        max_parameters: int | None = None,
+        max_multiply_adds: int | None = None,
+        **network: Any,
+    ):
+        super().__init__()
+        if single_scale_epochs < 0:
+            raise ValueError(
+                "`single_scale_epochs` must be at least 0. "
+                f"Received: single_scale_epochs={single_scale_epochs}"
+            )
+        _check_reach(space, input_shape)
+        self.shape = {"input_shape": input_shape, "classes": classes}
+        self.space = space
+        self.base_recipe = recipe
+        self.single_scale_epochs = single_scale_epochs
+        self.max_parameters = max_parameters
+        self.max_multiply_adds = max_multiply_adds
+        self.network = network
+
+    def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
+        """The network, compiled by its recipe (which `fit` does anew for its data)."""
+        architecture = self.space.architecture(hp)
+        model = gauss_der_resnet(**self.shape, **architecture, **self.network)
+        recipe = self.recipe(hp, self.base_recipe.epochs)
+        model.compile(recipe.optimizer(1), recipe.loss(), metrics=["accuracy"])
+        # Checkpoints hold its state: it is there to be loaded.
+        model.optimizer.build(model.trainable_variables)
+        return model
+
+    def recipe(self, hp: keras_tuner.HyperParameters, epochs: int) -> Recipe:
+        """The recipe that `hp` chooses, for so many epochs."""
+        share = self.base_recipe.warmup_epochs / self.base_recipe.epochs
+        return dataclasses.replace(
+            self.base_recipe,
+            **self.space.training(hp),
+            epochs=epochs,
+            warmup_epochs=min(math.ceil(share * epochs), epochs - 1),
+            scale_dropout=None,  # the network's own
+        )
+
+    def fit(
+        self,
+        hp: keras_tuner.HyperParameters,
+        model: keras.Model,
+        data: Any,
+        *,
+        validation_data: Any,
+        epochs: int | None = None,
+        initial_epoch: int = 0,
+        seed: int = 0,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        verbose: int | str = "auto",
+    ) -> dict[str, float]:
+        """Trains the model and returns its accuracies, unless it is over the budget.
+
+        Args:
+            hp, model: of a trial.
+            data: arrays `(images, labels)`, or a function from the size of a batch to
+                a `tf.data.Dataset`, both as `keras_gdrn.training.fit` takes them.
+            validation_data: arrays or batches of size factor 1, or these for each of
+                several size factors, as `scale_generalisation` takes them.
+            epochs, initial_epoch: as `keras.Model.fit`; by default those of the
+                recipe. A trial that goes on from another one, as Hyperband's do, has
+                a learning rate schedule of its own.
+            seed: of shuffling, augmentation and dropout.
+            callbacks, verbose: as `keras.Model.fit`.
+        """
+        tests = validation_data
+        if not isinstance(tests, Mapping):
+            tests = {1.0: tests}
+        cost = {
+            "parameters": parameters(model),
+            "multiply_adds": multiply_adds(model),
+        }
+        excess = self._excess(model, cost)
+        if excess:
+            print(f"Not trained: {excess}")
+            _pass_through(callbacks, model)
+            return {**cost, "over_budget": 1, **_objectives(dict.fromkeys(tests, 0.0))}
+        epochs = epochs or self.base_recipe.epochs
+        for network, recipe in self._stages(hp, model, epochs, initial_epoch):
+            batches = data(recipe.batch_size) if callable(data) else data
+            options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
+            fit(network, recipe, batches, **options)
+        result = scale_generalisation(model, tests)
+        accuracies = dict(zip(result.factors, result.accuracies, strict=True))
+        return {**cost, "over_budget": 0, **_objectives(accuracies)}
+
+    def _stages(
+        self, hp, model: keras.Model, epochs: int, first: int
+    ) -> list[tuple[keras.Model, Recipe]]:
+        """What is trained, with shared weights, in the epochs from `first` on."""
+        single = max(0, min(self.single_scale_epochs, epochs) - first)
+        joint = epochs - first - single
+        stages = []
+        if single:
+            stages.append((with_sigma0(model, [1.0]), self.recipe(hp, single)))
+        if joint:
+            recipe = self.recipe(hp, joint)
+            if self.single_scale_epochs:
+                rate = recipe.learning_rate / 2
+                recipe = dataclasses.replace(
+                    recipe, learning_rate=rate, warmup_epochs=0
+                )
+            stages.append((model, recipe))
+        return stages
+
+    def _excess(self, model: keras.Model, cost: Mapping[str, int]) -> str | None:
+        """How the model is beyond what can be trained, in words."""
+        sigma, sizes = largest_scale(model), model.input_shape[1:-1]
+        if sigma > max(sizes):
+            return f"a scale of {sigma:.1f} pixels in images of {sizes} pixels"
+        for what, found, most in (
+            ("parameters", cost["parameters"], self.max_parameters),
+            ("multiply-adds per image", cost["multiply_adds"], self.max_multiply_adds),
+        ):
+            if most is not None and found > most:
+                return f"{found:,} {what}, the budget is {most:,}"
+        return None
+
+
+def _check_reach(space: SearchSpace, input_shape: tuple[int, int, int]) -> None:
+    ratio, blocks, side = max(space.ratio), max(space.blocks), max(input_shape[:-1])
+    sigma = ratio ** (blocks + 1)
+    if sigma > side:
+        raise ValueError(
+            f"`space` must not reach beyond the image of {side} pixels. Received: "
+            f"space with ratio {ratio:g} and {blocks} blocks, which reach "
+            f"{sigma:.1f} pixels"
+        )
+
+
+def _pass_through(
+    callbacks: Sequence[keras.callbacks.Callback], model: keras.Model
+) -> None:
+    """An epoch without training: every trial has a checkpoint, for who may ask."""
+    every = keras.callbacks.CallbackList(list(callbacks), model=model)
+    every.on_train_begin()
+    every.on_epoch_begin(0)
+    every.on_epoch_end(0)
+    every.on_train_end()
+
+
+def _objectives(accuracies: Mapping[float, float]) -> dict[str, float]:
+    values = list(accuracies.values())
+    found = {
+        "val_mean_accuracy": float(sum(values) / len(values)),
+        "val_min_accuracy": float(min(values)),
+    }
+    if 1.0 in accuracies:
+        found["val_accuracy"] = float(accuracies[1.0])
+    return found

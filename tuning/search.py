@@ -1,0 +1,208 @@
+"""Searches for the ratio, the widths, the pooling and more, by Keras Tuner.
+
+    python tuning/search.py
+    python tuning/search.py --dataset mnist --data-dir data --tuner bayesian \\
+        --max-trials 30 --max-minutes 120 --limit 5000
+
+The first takes some minutes on two cores. The folder `--out` (by default
+`runs/search-<dataset>-<tuner>`) gets the trials, a table of the best ones (trials.md),
+pictures of all (trials.png) and the best network, which examples/evaluate.py tests:
+
+    python examples/evaluate.py runs/search-digits-random/model.keras --dataset digits
+
+The same command goes on after an interruption, and with more `--max-trials` after the
+end. By default each trial trains one scale channel, and tests the network with all of
+them that is made from it; `--single-scale-epochs` below `--epochs` trains that too.
+
+The objective is of validation images, which are rescaled to the `--factors`. Where a
+data set has no validation split (digits, stl10_original), the last fifth of its
+training part is held out.
+"""
+
+import argparse
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+from common import VERBOSE  # before Keras: it keeps TensorFlow quiet
+
+# isort: split
+import keras
+import keras_tuner
+import trial_data
+from hypermodel import GaussDerResNetHyperModel
+from report import counts, plot_trials, report, trained
+from search_space import SearchSpace
+from timed import OutOfTime, Timed
+
+from keras_gdrn.data import DATASETS
+from keras_gdrn.training import RECIPES, Recipe, claim_folder
+
+TUNERS = {
+    "random": keras_tuner.RandomSearch,
+    "hyperband": keras_tuner.Hyperband,
+    "bayesian": keras_tuner.BayesianOptimization,
+    "grid": keras_tuner.GridSearch,
+}
+OBJECTIVES = ("val_accuracy", "val_mean_accuracy", "val_min_accuracy")
+SPACES = {
+    "paper": SearchSpace(),
+    # What two cores can train.
+    "small": SearchSpace(
+        ratio=(1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6),
+        blocks=(2, 3, 4),
+        stem_width=(8, 12),
+        width=(8, 12, 16, 24),
+        order=(2,),
+        scale_dropout=(0.0, 0.2),
+        sigma0_spacing=(2**0.5, 2.0),
+        batch_size=(32, 64),
+    ),
+}
+# The recipe whose augmentation suits the images; digits are not augmented.
+AUGMENTED = {
+    "fashion_mnist": "rescaled_fashion_mnist",
+    "cifar10": "rescaled_cifar10",
+    "stl10": "rescaled_stl10",
+    "stl10_original": "stl10",
+}
+
+
+def main() -> None:
+    options = parse()
+    keras.utils.set_random_seed(options.seed)
+    try:
+        hypermodel = make_hypermodel(options)
+        tests = trial_data.validation(options)
+        claim_folder(options.out, settings(options, hypermodel))
+        tuner = make_tuner(options, hypermodel)
+        try:
+            search(tuner, options, tests)
+        except OutOfTime:
+            print("Out of time; the same command goes on")
+        write(tuner, options.out)
+    except (OSError, RuntimeError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
+    """All that decides the result, but for how long the search goes on."""
+    given = dict(vars(options))
+    for name in ("out", "data_dir", "max_trials", "max_minutes"):
+        del given[name]
+    return {
+        **given,
+        "space": dataclasses.asdict(hypermodel.space),
+        "recipe": dataclasses.asdict(hypermodel.base_recipe),
+    }
+
+
+def recipe(options: argparse.Namespace) -> Recipe:
+    if options.dataset not in AUGMENTED:
+        return Recipe(options.epochs, 32)
+    paper = RECIPES[AUGMENTED[options.dataset]]
+    warmup = options.epochs * paper.warmup_epochs // paper.epochs
+    return dataclasses.replace(paper, epochs=options.epochs, warmup_epochs=warmup)
+
+
+def make_hypermodel(options: argparse.Namespace) -> GaussDerResNetHyperModel:
+    space = SPACES[options.space]
+    info = DATASETS[options.dataset]
+    side = options.canvas or info.canvas
+    return GaussDerResNetHyperModel(
+        (side, side, info.image_shape[-1]),
+        info.classes,
+        space=space.only(*options.only) if options.only else space,
+        recipe=recipe(options),
+        single_scale_epochs=options.single_scale_epochs,
+        max_parameters=options.max_parameters,
+        max_multiply_adds=options.max_multiply_adds,
+    )
+
+
+def make_tuner(
+    options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel
+) -> keras_tuner.Tuner:
+    length = {"max_trials": options.max_trials}
+    if options.tuner == "hyperband":  # as many iterations as there is time for
+        length = {"max_epochs": options.epochs, "hyperband_iterations": None}
+    tuner = type("TimedTuner", (Timed, TUNERS[options.tuner]), {})(
+        hypermodel,
+        objective=keras_tuner.Objective(options.objective, "max"),
+        directory=str(options.out),
+        project_name="trials",
+        overwrite=False,
+        seed=options.seed + 1,  # Keras Tuner takes 0 for any seed
+        **length,
+    )
+    tuner.oracle.max_trials = options.max_trials
+    if options.max_minutes is not None:
+        tuner.seconds = 60 * options.max_minutes
+    return tuner
+
+
+def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -> None:
+    tuner.search(
+        trial_data.training(options),
+        validation_data=tests,
+        seed=options.seed,
+        verbose=VERBOSE,
+    )
+
+
+def write(tuner: keras_tuner.Tuner, out: Path) -> None:
+    """The table, the pictures and the best network."""
+    if not trained(tuner):
+        raise RuntimeError(f"no network was trained. {counts(tuner)}")
+    text = report(tuner)
+    print(f"\n{text}\n")
+    (out / "trials.md").write_text(text + "\n", encoding="utf-8")
+    plot_trials(tuner).savefig(out / "trials.png")
+    (model,) = tuner.get_best_models(1)
+    model.save(out / "partial.keras")
+    os.replace(out / "partial.keras", out / "model.keras")
+    print(f"Table, pictures and the best network (model.keras) are in {out}")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--dataset", choices=list(DATASETS), default="digits")
+    add("--tuner", choices=list(TUNERS), default="random")
+    add("--space", choices=list(SPACES), default="small")
+    add("--only", nargs="+", metavar="NAME", help="search these, fix all others")
+    add("--objective", choices=OBJECTIVES, default="val_mean_accuracy")
+    factors = (0.5, 2**-0.5, 1.0, 2**0.5, 2.0)
+    add("--factors", type=float, nargs="+", default=factors, help="size factors")
+    add("--max-trials", type=positive, default=8)
+    add("--max-minutes", type=float, help="stop in time; the same command goes on")
+    add("--epochs", type=positive, default=4, help="of a trial; hyperband: at most")
+    add("--single-scale-epochs", type=int, default=4, help="first, of one channel")
+    add("--max-parameters", type=positive, help="larger networks are not trained")
+    add("--max-multiply-adds", type=positive, help="the same, per image (estimate)")
+    add("--limit", type=positive, help="training images")
+    add("--validation-limit", type=positive, default=500, help="of each size")
+    add("--canvas", type=positive, help="side of the images in pixels")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--out", type=Path, help="folder of the search")
+    add("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if options.objective == "val_accuracy" and 1.0 not in options.factors:
+        parser.error("val_accuracy is of size factor 1, which --factors must contain")
+    name = f"search-{options.dataset}-{options.tuner}"
+    options.out = options.out or Path("runs") / name
+    return options
+
+
+def positive(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""What is searched: a set of values for each hyperparameter."""
+
+import dataclasses
+import math
+from typing import Any
+
+import keras_tuner
+
+from keras_gdrn.models import PRESETS
+from keras_gdrn.training import RECIPES
+
+# The paper's values for CIFAR-10.
+_STEM_WIDTH, *_WIDTHS = PRESETS["rescaled_cifar10"].widths
+_PAPER = {
+    **dataclasses.asdict(PRESETS["rescaled_cifar10"]),
+    **dataclasses.asdict(RECIPES["rescaled_cifar10"]),
+    "scale_dropout": 0.3,
+    "blocks": len(_WIDTHS),
+    "stem_width": _STEM_WIDTH,
+    "separable_share": 0.0,
+    "order": 2,
+    "sigma0_spacing": 2**0.5,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchSpace:
+    """The values that a search chooses from; a set of one value fixes it.
+
+    The sets contain the values of the paper's networks and recipes. Keras Tuner's
+    default for each is the paper's value for CIFAR-10 or, where it is not in the set,
+    the middle one.
+
+    Args:
+        ratio: ratio r between the scales of successive layers.
+        blocks: number of residual blocks.
+        stem_width: width of the first layer.
+        width: width of a block. Each has a hyperparameter of its own, `width_1`,
+            `width_2`, …, which exists only where there are so many blocks.
+        scale_pooling, spatial_selection, zero_order, order: as `gauss_der_resnet`.
+        separable_share: share of the blocks, the last ones, that are
+            depthwise-separable, rounded to whole blocks.
+        scale_dropout: probability with which a scale channel leaves the pooling.
+        sigma0_spacing: ratio of successive initial scales σ_0 > 1.
+        sigma0_range: the lowest σ_0, in pixels, and the highest that is allowed. Not a
+            set: it is not searched.
+        learning_rate, weight_decay, label_smoothing, batch_size: as `Recipe`.
+
+    Raises:
+        ValueError: if a set is no tuple or empty, `sigma0_range` is no range or a
+            spacing not above 1.
+    """
+
+    ratio: tuple[float, ...] = (1.1, 1.13, 1.16, 1.2, 1.22, 1.27, 1.32, 1.4, 1.5)
+    blocks: tuple[int, ...] = (4, 6, 8)
+    stem_width: tuple[int, ...] = (24, 48)
+    width: tuple[int, ...] = (24, 32, 48, 64, 128, 192, 256)
+    scale_pooling: tuple[str, ...] = ("max", "logsumexp", "average")
+    spatial_selection: tuple[str, ...] = ("center", "max")
+    zero_order: tuple[bool, ...] = (False, True)
+    separable_share: tuple[float, ...] = (0.0, 0.5)
+    order: tuple[int, ...] = (2, 3)
+    scale_dropout: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3)
+    sigma0_spacing: tuple[float, ...] = (2**0.25, 2**0.5, 2.0)
+    sigma0_range: tuple[float, float] = (2**-1.5, 2.0)
+    learning_rate: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02)
+    weight_decay: tuple[float, ...] = (0.0125, 0.025, 0.05)
+    label_smoothing: tuple[float, ...] = (0.0, 0.1)
+    batch_size: tuple[int, ...] = (17, 32, 45, 64, 128)
+
+    def __post_init__(self):
+        for name, values in dataclasses.asdict(self).items():
+            if not isinstance(values, tuple) or not values:
+                raise ValueError(
+                    f"`{name}` must be a tuple of at least one value. "
+                    f"Received: {name}={values!r}"
+                )
+        if (
+            len(self.sigma0_range) != 2
+            or not 0 < self.sigma0_range[0] <= (self.sigma0_range[1])
+        ):
+            raise ValueError(
+                "`sigma0_range` must be the lowest and the highest σ_0, positive. "
+                f"Received: sigma0_range={self.sigma0_range!r}"
+            )
+        if not min(self.sigma0_spacing) > 1:
+            raise ValueError(
+                "`sigma0_spacing` must hold numbers above 1. "
+                f"Received: sigma0_spacing={self.sigma0_spacing!r}"
+            )
+
+    def only(self, *names: str) -> "SearchSpace":
+        """The space with these sets alone; all others are fixed at their default."""
+        known = [field.name for field in dataclasses.fields(self)]
+        known.remove("sigma0_range")
+        for name in names:
+            if name not in known:
+                raise ValueError(f"`names` must be of {known}. Received: {name!r}")
+        fixed = [name for name in known if name not in names]
+        return dataclasses.replace(
+            self,
+            **{
+                name: (_default(getattr(self, name), _PAPER.get(name)),)
+                for name in fixed
+            },
+        )
+
+    def architecture(self, hp: keras_tuner.HyperParameters) -> dict[str, Any]:
+        """The arguments of `gauss_der_resnet` that `hp` chooses."""
+        straight = ("ratio", "scale_pooling", "spatial_selection", "order")
+        found = {name: self._choose(hp, name) for name in (*straight, "scale_dropout")}
+        blocks = self._choose(hp, "blocks")
+        return {
+            **found,
+            "zero_order": bool(self._choose(hp, "zero_order")),
+            "widths": self._widths(hp),
+            "separable_blocks": round(self._choose(hp, "separable_share") * blocks),
+            "sigma0": self._sigma0(self._choose(hp, "sigma0_spacing")),
+        }
+
+    def training(self, hp: keras_tuner.HyperParameters) -> dict[str, Any]:
+        """The fields of a `Recipe` that `hp` chooses."""
+        names = ("learning_rate", "weight_decay", "label_smoothing", "batch_size")
+        return {name: self._choose(hp, name) for name in names}
+
+    def _widths(self, hp: keras_tuner.HyperParameters) -> list[int]:
+        widths = [self._choose(hp, "stem_width")]
+        for block in range(1, max(self.blocks) + 1):
+            # The choice is made for any number of blocks, so that the space contains
+            # it; where there are fewer, it is None.
+            enough = [number for number in self.blocks if number >= block]
+            with hp.conditional_scope("blocks", enough):
+                paper = _WIDTHS[min(block, len(_WIDTHS)) - 1]
+                default = _default(self.width, paper)
+                width = hp.Choice(f"width_{block}", list(self.width), default=default)
+                widths.append(width)
+        return [width for width in widths if width is not None]
+
+    def _sigma0(self, spacing: float) -> list[float]:
+        lowest, highest = self.sigma0_range
+        steps = math.floor(math.log(highest / lowest) / math.log(spacing) + 1e-9)
+        return [lowest * spacing**step for step in range(steps + 1)]
+
+    def _choose(self, hp: keras_tuner.HyperParameters, name: str) -> Any:
+        values = getattr(self, name)
+        return hp.Choice(name, list(values), default=_default(values, _PAPER[name]))
+
+
+def _default(values: tuple, paper: Any) -> Any:
+    return paper if paper in values else values[len(values) // 2]
