@@ -4,11 +4,12 @@ import os
 from pathlib import Path
 
 from ._datasets import dataset_info
+from ._h5_file import SPLITS
 from ._imresize import check_factor
 from ._rescaled import canvas_of, rescaled
 
 # The ends of the keys, by the names of the splits.
-KEYS = {"train": "train", "validation": "val", "test": "test"}
+KEYS = {split: key for key, split in SPLITS.items()}
 CHUNK = 256
 
 
