@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_gdrn.models import PRESETS
 from keras_gdrn.training import RECIPES
@@ -66,7 +67,18 @@ def test_small_networks_are_smaller(within):
             assert reduced.sigma0 == stage.sigma0
 
 
+@pytest.fixture
+def eagerly():
+    """Without tracing, which takes a hundred times as long as these few steps."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.filterwarnings("ignore:Even though the .*run_functions_eagerly")
+@pytest.mark.filterwarnings("ignore:The structure of `inputs` doesn't match")
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_each_experiment_runs(name, within, runner, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "VERBOSE", 0)
