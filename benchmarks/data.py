@@ -11,7 +11,6 @@ Datasets has not prepared is replaced by random images of its size.
 import argparse
 import contextlib
 import os
-import statistics
 import tempfile
 from unittest import mock
 
@@ -123,7 +122,7 @@ def benchmark_test_sets(arguments) -> None:
 
 
 def benchmark_share(arguments) -> None:
-    """What an epoch takes longer than one of a batch that is in memory already."""
+    """What an epoch of the pipeline takes, over one of training from memory."""
     recipe, preset = RECIPES["rescaled_cifar10"], PRESETS["rescaled_cifar10"]
     with images_of("cifar10", arguments.data_dir):
         data = rescaled(
@@ -139,13 +138,11 @@ def benchmark_share(arguments) -> None:
     widths = [width // arguments.narrower for width in preset.widths]
     model = from_preset("rescaled_cifar10", widths=widths, **ONE_CHANNEL)
     model.compile(recipe.optimizer(arguments.batches), recipe.loss(), jit_compile=False)
-    epochs = {
-        "pipeline": lambda: model.fit(pipeline, shuffle=False, verbose=0),
-        "memory": lambda: model.fit(memory, shuffle=False, verbose=0),
-    }
-    seconds = measure.interleaved(epochs, arguments.repeats)
-    share = 1 - measure.ratios(seconds, "pipeline")["memory"]
-    step = statistics.median(seconds["memory"]) / arguments.batches
+    step = measure.median_seconds(
+        lambda: model.fit(memory, shuffle=False, verbose=0), arguments.repeats
+    )
+    share = seconds_of_an_epoch(pipeline, arguments.repeats) / step
+    step /= arguments.batches
     print_row(
         "the pipeline's share of a training step",
         f"{described('cifar10', arguments.data_dir)}; one scale channel of "
