@@ -8,6 +8,8 @@ import dataclasses
 from dataclasses import replace
 from functools import partial
 
+from variants import VARIANTS
+
 from keras_gdrn.data import SIZE_FACTORS
 from keras_gdrn.models import PRESETS, Preset
 from keras_gdrn.training import RECIPES, Augmentation, Recipe
@@ -50,6 +52,7 @@ class Experiment:
         test_canvas: pixels of the test images' canvas; by default the data set's.
         test_limit: test on only so many images of each size.
         plain: train a plain residual network of the same widths instead.
+        variant: what is different in training only: a key of `variants.VARIANTS`.
         published: accuracy at size factor 1 as the paper states it, in percent.
     """
 
@@ -62,6 +65,7 @@ class Experiment:
     test_canvas: int | None = None
     test_limit: int | None = None
     plain: bool = False
+    variant: str | None = None
     published: str = ""
 
 
@@ -194,20 +198,19 @@ def _digits() -> dict[str, Experiment]:
         "without_scale_dropout": replace(network, scale_dropout=0.0),
         "gauss_der_net": replace(network, residual=False),
     }
-    return {
-        f"digits_{name}": Experiment(
-            "beyond the paper: what matters",
-            "digits",
-            variant,
-            (
-                Stage("first_stage", _digits_recipe(8, 0.01, variant), (1.0,)),
-                Stage(
-                    "second_stage", _digits_recipe(1, 0.005, variant), network.sigma0
-                ),
-            ),
-        )
-        for name, variant in variants.items()
-    }
+    experiments = {name: _digits_experiment(which) for name, which in variants.items()}
+    for name in VARIANTS:
+        key = name.replace(" ", "_")
+        experiments[key] = replace(experiments["max"], variant=name)
+    return {f"digits_{name}": found for name, found in experiments.items()}
+
+
+def _digits_experiment(network: Preset) -> Experiment:
+    stages = (
+        Stage("first_stage", _digits_recipe(8, 0.01, network), (1.0,)),
+        Stage("second_stage", _digits_recipe(1, 0.005, network), network.sigma0),
+    )
+    return Experiment("beyond the paper: what matters", "digits", network, stages)
 
 
 def _digits_recipe(epochs: int, learning_rate: float, network: Preset) -> Recipe:

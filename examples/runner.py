@@ -21,6 +21,7 @@ import keras
 from experiments import Experiment, Stage
 from insight import write_insight
 from networks import plain_resnet
+from variants import variant
 
 from keras_gdrn.data import DATASETS, rescaled
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
@@ -149,7 +150,7 @@ def train(
     )
     begun = time.time()
     history = fit(
-        model,
+        variant(model, experiment.variant),
         stage.recipe,
         data,
         out=folder,
