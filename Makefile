@@ -9,12 +9,12 @@ INSTALLED := $(VENV)/.installed
 ON_ALL := tests/layers tests/models tests/theory
 ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs endurance bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
-test: lint
+test: lint docs
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
@@ -24,6 +24,12 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+endurance: $(INSTALLED)
+	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m endurance
+
+docs: $(INSTALLED)
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m sphinx -E -W -q docs build/docs
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py

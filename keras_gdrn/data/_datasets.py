@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ._rescale import Extension
 
-# The size factors of the rescaled test sets, 1/2 to 2.
+# The nine size factors of the rescaled test sets, 1/2 to 2 in steps of 2^(1/4).
 SIZE_FACTORS: tuple[float, ...] = tuple(2 ** (k / 4) for k in range(-4, 5))
 
 
@@ -167,6 +167,7 @@ _INFOS = (
     ),
 )
 
+# What is known of each data set, by its name.
 DATASETS: dict[str, DatasetInfo] = {info.name: info for info in _INFOS}
 
 

@@ -15,6 +15,8 @@ from ._datasets import SIZE_FACTORS
 # The splits by the ends of their keys.
 SPLITS = {"train": "train", "val": "validation", "test": "test"}
 LARGEST = float(np.finfo("float32").max)
+# As h5py tells of damage: to the tree, to a name, to a type, to a size.
+H5PY_ERRORS = (OSError, RuntimeError, KeyError, TypeError, MemoryError)
 
 Part = TypeVar("Part")
 Report = tuple[str, ...]
@@ -91,7 +93,7 @@ def opened(path: Path) -> Iterator[Any]:
     try:
         with h5py.File(path, "r") as file:
             yield file
-    except OSError as error:
+    except H5PY_ERRORS as error:
         raise OSError(f"{path} cannot be read: {error}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

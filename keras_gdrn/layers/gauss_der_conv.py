@@ -42,9 +42,11 @@ class GaussDerConv(keras.layers.Layer):
         use_bias: Whether a bias is added.
         data_format: `"channels_last"`, `"channels_first"`, or `None` for Keras' own
             setting.
-        kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
-            activity_regularizer, kernel_constraint, bias_constraint: As in Keras'
-            convolutions; of a separable layer, for both of its stages.
+        kernel_initializer, bias_initializer: As in Keras' convolutions; of a
+            separable layer, for both of its stages. The same holds for the next ones.
+        kernel_regularizer, bias_regularizer, activity_regularizer: As in Keras'
+            convolutions.
+        kernel_constraint, bias_constraint: As in Keras' convolutions.
 
     Input shape:
         `(batch, *spatial, channels)` with one, two or three spatial dimensions of any
@@ -122,7 +124,7 @@ class GaussDerConv(keras.layers.Layer):
                 f"Received: input_shape={tuple(input_shape)}"
             )
         spatial = self._spatial(tuple(input_shape))
-        kernels.check_reach(self.sigma, spatial)
+        kernels.check_reach(max(current_scales()) * self.sigma, spatial)
         self.indices = kernels.multi_indices(len(spatial), self.order, self.zero_order)
         self.input_spec = keras.InputSpec(
             ndim=len(input_shape), axes={channel_axis: channels}

@@ -58,7 +58,8 @@ class ScaleChannels(keras.layers.Layer):
 
     def build(self, input_shape):
         if not self.network.built:
-            self.network.build(input_shape)
+            with scale_scope(self.sigma0):
+                self.network.build(input_shape)
 
     def call(self, inputs):
         scales = len(self.sigma0)

@@ -53,6 +53,7 @@ _STL10 = Preset(
     zero_order=True,
 )
 
+# The paper's networks, by name (see `from_preset`).
 PRESETS = {
     "rescaled_fashion_mnist": _FASHION_MNIST,
     "rescaled_cifar10": _CIFAR10,

@@ -41,6 +41,7 @@ def _second_stage(recipe: Recipe, epochs: int) -> Recipe:
     )
 
 
+# The paper's trainings, by name.
 RECIPES: dict[str, Recipe] = {
     "rescaled_fashion_mnist": _FASHION_MNIST,
     "rescaled_cifar10": _CIFAR10,

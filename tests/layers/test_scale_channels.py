@@ -221,9 +221,12 @@ def test_output_dtype_is_that_of_the_network():
 
 def test_layers_outside_are_at_scale_one_also_after_an_error():
     assert current_scales() == (1.0,)
-    layer = built(convolution, [1.0, 99.0])
     with pytest.raises(ValueError, match="`sigma`"):
-        layer(images())
+        built(convolution, [1.0, 99.0])
+    assert current_scales() == (1.0,)
+    layer = built(convolution, [1.0, 2.0])
+    with pytest.raises(ValueError, match="`sigma`"):
+        layer(images()[:, :1, :1])
     assert current_scales() == (1.0,)
 
 

@@ -1,0 +1,127 @@
+"""Draws the pictures of the documentation: `python docs/pictures.py`.
+
+All they show is computed here, by the library, on one of scikit-learn's digits.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.datasets import load_digits
+
+from keras_gdrn import kernels
+from keras_gdrn.data import rescale
+from keras_gdrn.visualization import plot_basis_kernels
+
+OUT = Path(__file__).parent / "pictures"
+CANVAS = 64
+
+
+def main() -> None:
+    OUT.mkdir(exist_ok=True)
+    pictures = {
+        "basis_kernels": plot_basis_kernels((1.0, 4.0), order=2),
+        "covariance": covariance(),
+        "rank": rank(),
+        "rounding": rounding(),
+    }
+    for name, figure in pictures.items():
+        figure.savefig(OUT / f"{name}.png")
+
+
+def covariance() -> Figure:
+    """The responses to an image of two sizes, at two scales."""
+    sizes = {"an image": digit(3.0), "twice as large": digit(6.0)}
+    scales = (1.5, 3.0)
+    figure = Figure(figsize=(6.4, 4.4), dpi=150, layout="constrained")
+    grid = figure.subplots(len(sizes), 1 + len(scales))
+    for row, (name, image) in zip(grid, sizes.items(), strict=True):
+        row[0].imshow(image, cmap="gray")
+        row[0].set_title(name, fontsize=10)
+        for axes, sigma in zip(row[1:], scales, strict=True):
+            response = laplacian(image, sigma)
+            limit = np.abs(response).max()
+            axes.imshow(response, cmap="bwr", vmin=-limit, vmax=limit)
+            axes.set_title(f"σ²∇²L, σ = {sigma:g}: ±{limit:.2f}", fontsize=10)
+    for axes in grid.flat:
+        axes.set_xticks([])
+        axes.set_yticks([])
+    for axes in (grid[0, 1], grid[1, 2]):  # the pair that agrees
+        for spine in axes.spines.values():
+            spine.set(color="tab:green", linewidth=4)
+    return figure
+
+
+def digit(factor: float) -> np.ndarray:
+    """A digit, 8 pixels high, magnified by a factor, with values in [0, 1]."""
+    image = load_digits().images[0][None, ..., None].astype("float32") / 16
+    return rescale(image, factor, (CANVAS, CANVAS), "zero")[0, ..., 0]
+
+
+def laplacian(image: np.ndarray, sigma: float) -> np.ndarray:
+    """`σ² (δ_xx + δ_yy) T * f`, scale-normalized."""
+    smooth, _, second = (
+        kernels.axis_operator(len(image), sigma, a, "zero") for a in range(3)
+    )
+    return second @ image @ smooth.T + smooth @ image @ second.T
+
+
+def rank() -> Figure:
+    """How many coefficients along an axis a layer needs at its scale."""
+    figure = Figure(figsize=(6.4, 3.6), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    sigmas = 2 ** np.linspace(0, 5, 41)
+    for size in (32, 64, 128):
+        found = [coefficients(size, sigma) / size for sigma in sigmas]
+        axes.plot(sigmas, found, label=f"{size} pixels")
+    axes.plot(sigmas, np.minimum(1, 1.55 / sigmas), "k:", label="1.55 / σ")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+    axes.set_xlabel("σ in pixels")
+    axes.set_ylabel("coefficients per pixel of an axis")
+    axes.set_ylim(0, 1.05)
+    axes.legend()
+    return figure
+
+
+def coefficients(size: int, sigma: float) -> int:
+    return kernels.axis_factors(size, float(sigma), 2, "zero", 1e-3).jets[0].shape[-1]
+
+
+def rounding() -> Figure:
+    """Relative error of a second derivative in bfloat16, taken in two ways."""
+    figure = Figure(figsize=(6.4, 3.6), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    sigmas = 2.0 ** np.arange(0, 5.5, 0.5)
+    errors = np.array([rounding_errors(sigma) for sigma in sigmas])
+    axes.loglog(sigmas, errors[:, 0], "o-", label="smooth, round, take differences")
+    axes.loglog(sigmas, errors[:, 1], "o-", label="difference inside the operator")
+    axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+    axes.minorticks_off()
+    axes.set_xlabel("σ in pixels")
+    axes.set_ylabel("relative error in bfloat16")
+    axes.legend()
+    return figure
+
+
+def rounding_errors(sigma: float, size: int = 256) -> tuple[float, float]:
+    import ml_dtypes
+
+    def rounded(values):
+        return values.astype(ml_dtypes.bfloat16).astype(float)
+
+    signal = rounded(np.random.default_rng(0).uniform(size=(size, 8)))
+    operators = [kernels.axis_operator(size, sigma, a, "symmetric") for a in range(3)]
+    exact = operators[2] @ signal
+    smooth = rounded(rounded(operators[0]) @ signal)
+    padded = np.pad(smooth, ((1, 1), (0, 0)), mode="symmetric")
+    differences = sigma**2 * np.diff(padded, n=2, axis=0)
+    inside = rounded(rounded(operators[2]) @ signal)
+    return tuple(
+        np.linalg.norm(found - exact) / np.linalg.norm(exact)
+        for found in (differences, inside)
+    )
+
+
+if __name__ == "__main__":
+    main()

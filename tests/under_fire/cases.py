@@ -1,0 +1,55 @@
+"""Arbitrary layers, images and networks, for Hypothesis to choose from."""
+
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+# By the number of spatial dimensions: few pixels in all.
+LARGEST = {1: 40, 2: 14, 3: 6}
+
+
+class Case(NamedTuple):
+    """A layer's arguments, and the shape of what it is applied to."""
+
+    options: dict
+    batch: int
+    sizes: tuple[int, ...]
+    channels: int
+
+    def shape(self) -> tuple[int, ...]:
+        if self.options["data_format"] == "channels_first":
+            return (self.batch, self.channels, *self.sizes)
+        return (self.batch, *self.sizes, self.channels)
+
+    def images(self, seed: int = 0) -> np.ndarray:
+        return np.random.default_rng(seed).uniform(-1, 1, self.shape())
+
+
+def scales(highest: float = 8.0) -> st.SearchStrategy[float]:
+    return st.floats(0.1, highest, allow_subnormal=False)
+
+
+@st.composite
+def cases(draw, dtypes=("float16", "bfloat16", "float32")) -> Case:
+    dimensions = draw(st.integers(1, 3))
+    size = st.integers(1, LARGEST[dimensions])
+    options = {
+        "filters": draw(st.integers(1, 3)),
+        "sigma": draw(scales()),
+        "order": draw(st.integers(1, 4)),
+        "zero_order": draw(st.booleans()),
+        "separable": draw(st.booleans()),
+        "trainable_sigma": draw(st.booleans()),
+        "boundary": draw(st.sampled_from(["zero", "symmetric"])),
+        "epsilon": draw(st.sampled_from([1e-6, 1e-3, 0.1])),
+        "use_bias": draw(st.booleans()),
+        "data_format": draw(st.sampled_from(["channels_last", "channels_first"])),
+        "dtype": draw(st.sampled_from(dtypes)),
+    }
+    sizes = tuple(draw(st.lists(size, min_size=dimensions, max_size=dimensions)))
+    return Case(options, draw(st.integers(1, 3)), sizes, draw(st.integers(1, 3)))
+
+
+def scale_sets() -> st.SearchStrategy[list[float]]:
+    return st.lists(scales(2.0), min_size=1, max_size=4)
