@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 ON_ALL := tests/layers tests/models tests/theory
 ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py
 
-.PHONY: demo test lint docs endurance bench clean
+.PHONY: demo test lint test-matrix docs endurance bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
@@ -19,6 +19,11 @@ test: lint docs
 	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
 		KERAS_BACKEND=torch $(BIN)/python -m pytest $(ON_ALL); fi
+
+# On the oldest supported versions, which are those of Colab, and on the newest.
+test-matrix:
+	$(MAKE) test VENV=.venv-oldest PINS="keras==3.13.* tensorflow==2.20.*"
+	$(MAKE) test VENV=.venv
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -37,8 +42,8 @@ bench: $(INSTALLED)
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --editable ".[test]"
+	$(BIN)/pip install --editable ".[test]" $(PINS)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest build dist .pytest_cache .ruff_cache
