@@ -18,8 +18,11 @@ class Small:
     Args:
         widths, ratio: of the network. Half as many blocks have about the square of
             the ratio.
-        canvas, test_canvas: pixels. The boundary is symmetric, so that what is cut off
-            of the canvas hardly matters.
+        canvas, test_canvas: pixels. What surrounds the image should be there in
+            training: the symmetric boundary mirrors the maps of each layer, which is
+            not the mirror image's maps (derivatives change their sign). A network that
+            was trained on a canvas of 32 got 72 % of CIFAR-10 right on it, and 67 % on
+            one of 64.
         epochs, limit: of one scale channel, or of a plain network.
         joint_epochs, joint_limit: of several scale channels.
         tuned_limit: of several scale channels that were trained as one before, for one
@@ -43,7 +46,7 @@ _MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=2500)
 SMALL = {
     "mnist": _MNIST,
     "fashion_mnist": replace(_MNIST, test_limit=1000),
-    "cifar10": Small((16, 24, 32, 48), 1.6, 32, 64, epochs=12, limit=20000),
+    "cifar10": Small((16, 24, 32, 48), 1.6, 48, 64, epochs=8, limit=20000),
     "stl10": Small((12, 16, 24, 32), 1.9, 96, 192, 12, None, 6, None, None, 200),
     "stl10_original": Small((12, 16, 24, 32), 2.2, 96, 96, 12, test_limit=None),
 }

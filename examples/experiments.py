@@ -8,8 +8,6 @@ import dataclasses
 from dataclasses import replace
 from functools import partial
 
-from variants import VARIANTS
-
 from keras_gdrn.data import SIZE_FACTORS
 from keras_gdrn.models import PRESETS, Preset
 from keras_gdrn.training import RECIPES, Augmentation, Recipe
@@ -199,9 +197,10 @@ def _digits() -> dict[str, Experiment]:
         "gauss_der_net": replace(network, residual=False),
     }
     experiments = {name: _digits_experiment(which) for name, which in variants.items()}
-    for name in VARIANTS:
-        key = name.replace(" ", "_")
-        experiments[key] = replace(experiments["max"], variant=name)
+    separate = replace(experiments["max"], variant="separate statistics")
+    # Under max pooling, zeros never win: no score is negative.
+    to_zero = replace(experiments["logsumexp"], variant="dropout to zero")
+    experiments |= {"separate_statistics": separate, "dropout_to_zero": to_zero}
     return {f"digits_{name}": found for name, found in experiments.items()}
 
 

@@ -14,6 +14,18 @@ The same command goes on after an interruption, and with more `--max-trials` aft
 end. By default each trial trains one scale channel, and tests the network with all of
 them that is made from it; `--single-scale-epochs` below `--epochs` trains that too.
 
+On several machines that see one folder `--out`, each runs the same command, but for its
+role: one the chief, at whose address it listens, and any number a worker.
+
+    python tuning/search.py --out found --role chief --chief 192.0.2.1:5000
+    python tuning/search.py --out found --role worker --chief 192.0.2.1:5000
+
+Workers may come and go. The chief, which needs no GPU, gives out the trials, keeps
+`--max-trials` and `--max-minutes`, and writes the results. A worker that is silent for
+`--patience` minutes is given up, and its trial is given out once more. So long, too,
+the chief waits for workers and a worker for the chief. A chief that was killed goes on
+by the same command. All of them trust one another, and so must be a network's only.
+
 The objective is of validation images, which are rescaled to the `--factors`. Where a
 data set has no validation split (digits, stl10_original), the last fifth of its
 training part is held out.
@@ -21,6 +33,8 @@ training part is held out.
 
 import argparse
 import dataclasses
+import hashlib
+import json
 import os
 import sys
 from pathlib import Path
@@ -32,10 +46,13 @@ from common import VERBOSE  # before Keras: it keeps TensorFlow quiet
 import keras
 import keras_tuner
 import trial_data
+from chief import NoWorkers, serve
 from hypermodel import GaussDerResNetHyperModel
+from mended import mend_keras_tuner, mend_reloaded
 from report import counts, plot_trials, report, trained
 from search_space import SearchSpace
-from timed import OutOfTime, Timed
+from timed import OutOfTime, Timed, TimeLimit
+from worker import Worker, find_chief, follow
 
 from keras_gdrn.data import DATASETS
 from keras_gdrn.training import RECIPES, Recipe, claim_folder
@@ -73,24 +90,72 @@ AUGMENTED = {
 def main() -> None:
     options = parse()
     keras.utils.set_random_seed(options.seed)
+    mend_keras_tuner()
     try:
         hypermodel = make_hypermodel(options)
-        tests = trial_data.validation(options)
-        claim_folder(options.out, settings(options, hypermodel))
-        tuner = make_tuner(options, hypermodel)
-        try:
-            search(tuner, options, tests)
-        except OutOfTime:
-            print("Out of time; the same command goes on")
-        write(tuner, options.out)
+        {None: alone, "chief": lead, "worker": work}[options.role](options, hypermodel)
     except (OSError, RuntimeError, ValueError) as error:
         sys.exit(f"error: {error}")
+
+
+def alone(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
+    """The whole search on this machine."""
+    tests = trial_data.validation(options)
+    claim_folder(options.out, settings(options, hypermodel))
+    tuner = make_tuner(options, hypermodel)
+    try:
+        search(tuner, options, tests)
+    except OutOfTime as reason:
+        print(f"{reason}; the same command goes on")
+    write(tuner, options.out)
+
+
+def lead(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
+    """The chief's part of a search on several machines."""
+    given = settings(options, hypermodel)
+    claim_folder(options.out, given)
+    tuner = make_tuner(options, hypermodel)
+    patience = 60 * options.patience
+    try:
+        serve(tuner, options.chief, digest(given), patience, tuner.limit)
+    except OutOfTime as reason:
+        print(f"{reason}; the same commands go on")
+    except NoWorkers:
+        if trained(tuner):
+            write(tuner, options.out)
+        raise
+    write(tuner, options.out)
+
+
+def work(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
+    """A worker's part of a search on several machines."""
+    patience = 60 * options.patience
+    channel = find_chief(options.chief, patience)
+    if not (options.out / "settings.json").exists():
+        raise FileNotFoundError(
+            f"{options.out} is not the folder of the chief's search. --out must be a "
+            "folder that all machines see"
+        )
+    given = settings(options, hypermodel)
+    claim_folder(options.out, given)
+    tests = trial_data.validation(options)
+    tuner = make_tuner(options, hypermodel)
+    follow(tuner, channel, digest(given), patience)
+    search(tuner, options, tests)
+    print("The search is over; the chief has the results")
+
+
+def digest(settings: dict) -> str:
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
     """All that decides the result, but for how long the search goes on."""
     given = dict(vars(options))
-    for name in ("out", "data_dir", "max_trials", "max_minutes"):
+    for name in (
+        *("out", "data_dir", "max_trials", "max_minutes"),
+        *("role", "chief", "patience"),
+    ):
         del given[name]
     return {
         **given,
@@ -128,7 +193,9 @@ def make_tuner(
     length = {"max_trials": options.max_trials}
     if options.tuner == "hyperband":  # as many iterations as there is time for
         length = {"max_epochs": options.epochs, "hyperband_iterations": None}
-    tuner = type("TimedTuner", (Timed, TUNERS[options.tuner]), {})(
+    is_worker = options.role == "worker"
+    parts = (Worker, Timed) if is_worker else (Timed,)
+    tuner = type("TimedTuner", (*parts, TUNERS[options.tuner]), {})(
         hypermodel,
         objective=keras_tuner.Objective(options.objective, "max"),
         directory=str(options.out),
@@ -137,9 +204,11 @@ def make_tuner(
         seed=options.seed + 1,  # Keras Tuner takes 0 for any seed
         **length,
     )
+    if not is_worker:
+        mend_reloaded(tuner.oracle)
     tuner.oracle.max_trials = options.max_trials
-    if options.max_minutes is not None:
-        tuner.seconds = 60 * options.max_minutes
+    unlimited = options.max_minutes is None or is_worker  # the chief keeps the time
+    tuner.limit = TimeLimit(float("inf") if unlimited else 60 * options.max_minutes)
     return tuner
 
 
@@ -190,7 +259,12 @@ def parse() -> argparse.Namespace:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="folder of the search")
     add("--seed", type=int, default=0)
+    add("--role", choices=("chief", "worker"), help="on several machines")
+    add("--chief", type=address, metavar="HOST:PORT", help="where the chief listens")
+    add("--patience", type=minutes, default=5.0, help="minutes to wait for one another")
     options = parser.parse_args()
+    if bool(options.role) != bool(options.chief):
+        parser.error("--role and --chief HOST:PORT must be given together")
     if options.objective == "val_accuracy" and 1.0 not in options.factors:
         parser.error("val_accuracy is of size factor 1, which --factors must contain")
     name = f"search-{options.dataset}-{options.tuner}"
@@ -202,6 +276,21 @@ def positive(text: str) -> int:
     if int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
     return int(text)
+
+
+def address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        raise argparse.ArgumentTypeError(
+            f"must be HOST:PORT, such as 192.0.2.1:5000. Received: {text}"
+        )
+    return text
+
+
+def minutes(text: str) -> float:
+    if not float(text) >= 0.1:  # workers give a sign of life every two seconds
+        raise argparse.ArgumentTypeError(f"must be at least 0.1. Received: {text}")
+    return float(text)
 
 
 if __name__ == "__main__":

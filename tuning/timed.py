@@ -7,30 +7,41 @@ class OutOfTime(Exception):
     """There is no time for another trial; the same command goes on from there."""
 
 
-class Timed:
-    """A tuner that stops before a trial that would not end in time, and tells errors.
+class TimeLimit:
+    """Tells whether another trial would end in time: as long as the longest so far.
 
     At least one trial is run.
     """
 
-    seconds = float("inf")
-    longest = 0.0
+    def __init__(self, seconds: float = float("inf")):
+        self.end = time.perf_counter() + seconds
+        self.longest = 0.0
 
-    def on_search_begin(self):
-        self.begun = time.perf_counter()
-        super().on_search_begin()
+    def trial_took(self, seconds: float) -> None:
+        self.longest = max(self.longest, seconds)
+
+    def is_reached(self) -> bool:
+        return bool(self.longest) and time.perf_counter() + self.longest > self.end
+
+
+class Timed:
+    """A tuner that stops before a trial that would not end in time, and tells errors.
+
+    Its `limit` is to be set.
+    """
+
+    limit: TimeLimit
 
     def pre_create_trial(self):
-        spent = time.perf_counter() - self.begun
-        if self.longest and spent + self.longest > self.seconds:
-            raise OutOfTime
+        if self.limit.is_reached():
+            raise OutOfTime("Out of time")
 
     def on_trial_begin(self, trial):
         self.trial_begun = time.perf_counter()
         super().on_trial_begin(trial)
 
     def on_trial_end(self, trial):
-        self.longest = max(self.longest, time.perf_counter() - self.trial_begun)
+        self.limit.trial_took(time.perf_counter() - self.trial_begun)
         if trial.message:
             print(f"Trial {trial.trial_id} failed: {trial.message.splitlines()[-1]}")
         super().on_trial_end(trial)

@@ -59,3 +59,15 @@ def test_a_channel_dropped_to_zero_wins_over_negative_scores(variant, model):
     zeros = variant(model, "dropout to zero").layers[-1](negative, training=True)
     # At 0.5, and one of three stays always: three of four samples lose one or more.
     assert 0.5 < np.mean(np.asarray(zeros) == 0.0) < 0.95
+
+
+def test_under_max_pooling_zeros_change_nothing(variant, model):
+    """No score of a network is negative: its last layer ends in a ReLU."""
+    poolings = model.layers[-1], variant(model, "dropout to zero").layers[-1]
+    positive = np.random.default_rng(0).random((100, len(SIGMA0), 3), "float32")
+    results = []
+    for pooling in poolings:
+        pooling.seed_generator.state.assign([1, 2])
+        results.append(np.asarray(pooling(positive, training=True)))
+    np.testing.assert_array_equal(*results)
+    assert (results[0] < positive.max(axis=1)).any()

@@ -1,6 +1,7 @@
 """The command: a search in parts, its files, a test of its best network, errors."""
 
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -27,6 +28,7 @@ SPACE = SearchSpace(
     sigma0_range=(0.5, 1.0),
     batch_size=(16,),
 )
+FULL = Path("/dev/full")
 LITTLE = (
     *("--limit", "32", "--validation-limit", "10", "--canvas", "20"),
     *("--factors", "0.5", "1", "--epochs", "1", "--single-scale-epochs", "1"),
@@ -91,10 +93,11 @@ def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
 
 
 def test_search_without_a_network_in_the_budget(command, capsys):
-    only = ("--only", "ratio", "--max-trials", 2, "--max-parameters", 5)
-    with pytest.raises(SystemExit, match=r"2 not trained because they were over"):
-        command(*LITTLE, *only, "--tuner", "grid")
-    assert capsys.readouterr().out.count("Not trained: ") == 2
+    only = ("--only", "ratio", "--max-parameters", 5, "--tuner", "grid")
+    for trials in (1, 2):  # the second command goes on
+        with pytest.raises(SystemExit, match=f"{trials} not trained because they were"):
+            command(*LITTLE, *only, "--max-trials", trials)
+        assert capsys.readouterr().out.count("Not trained: ") == 1
 
 
 def test_interrupted_trial_is_run_again(command, tmp_path, monkeypatch, capsys):
@@ -123,6 +126,23 @@ def test_failed_trial_is_told(command, monkeypatch, capsys):
     assert "Trial 0 failed: OSError: No space left" in capsys.readouterr().out
 
 
+@pytest.mark.skipif(not FULL.exists(), reason="there is no full device here")
+def test_full_disk_spoils_nothing(command, tmp_path):
+    out = tmp_path / "found"
+    arguments = (*LITTLE, "--only", "ratio", "--max-parameters", 5, "--out", out)
+    with pytest.raises(SystemExit):
+        command(*arguments, "--max-trials", 1)
+    trials = out / "trials"
+    before = (trials / "oracle.json").read_bytes()
+    (trials / "partial-oracle.json").symlink_to(FULL)
+    with pytest.raises(SystemExit, match=r"error: .*No space left on device"):
+        command(*arguments, "--max-trials", 2)
+    assert (trials / "oracle.json").read_bytes() == before
+    (trials / "partial-oracle.json").unlink()
+    with pytest.raises(SystemExit, match="2 trials: 0 trained, 2 not trained"):
+        command(*arguments, "--max-trials", 2)
+
+
 def test_folder_of_something_else(command, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
@@ -138,6 +158,11 @@ def test_folder_of_something_else(command, tmp_path):
         (("--dataset", "digit"), "invalid choice: 'digit'"),
         (("--max-trials", 0), "must be at least 1. Received: 0"),
         (("--objective", "val_accuracy", "--factors", 2), "which --factors must"),
+        (("--role", "chief"), "must be given together"),
+        (("--chief", "localhost:5000"), "must be given together"),
+        (("--role", "chief", "--chief", "localhost"), "Received: localhost"),
+        (("--role", "chief", "--chief", "localhost:0"), "Received: localhost:0"),
+        (("--patience", 0), "must be at least 0.1. Received: 0"),
     ],
 )
 def test_options_that_are_none(command, given, message, tmp_path, capsys):
