@@ -54,7 +54,7 @@ def options(monkeypatch):
 
     def parsed(*given):
         monkeypatch.setattr(sys, "argv", ["a script", *map(str, given)])
-        return search.parse()
+        return search.parse(search.__doc__)
 
     return parsed
 
