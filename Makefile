@@ -9,16 +9,19 @@ INSTALLED := $(VENV)/.installed
 ON_ALL := tests/layers tests/models tests/theory
 ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py
 
+# Side by side, a file's tests in one process: they share what is slow to make.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope
+
 .PHONY: demo test lint test-matrix docs endurance bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
 test: lint docs
-	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest
-	KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_JAX)
+	KERAS_BACKEND=tensorflow $(PYTEST)
+	KERAS_BACKEND=jax $(PYTEST) $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
-		KERAS_BACKEND=torch $(BIN)/python -m pytest $(ON_ALL); fi
+		KERAS_BACKEND=torch $(PYTEST) $(ON_ALL); fi
 
 # On the oldest supported versions, which are those of Colab, and on the newest.
 test-matrix:

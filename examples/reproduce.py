@@ -9,6 +9,13 @@ each stage, at the end the accuracies (results.md, results.json), pictures and
 model.keras. Interrupted at any moment, the same command goes on; `collect.py` makes a
 table of the results of several runs.
 
+Several GPUs of one machine: `--devices all`. Several machines, on JAX: on each of them
+the same command with `KERAS_BACKEND=jax` and
+
+    --machines HOST:PORT COUNT NUMBER
+
+where HOST is the machine with the NUMBER 0, which alone writes the folder of the run.
+
 Budgets: `smoke` only shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours on two cores, with narrower networks and fewer images and epochs
 (see budgets.py); `full` is the paper's setting.
@@ -17,6 +24,7 @@ takes minutes to hours on two cores, with narrower networks and fewer images and
 import argparse
 import dataclasses
 import sys
+import tempfile
 from pathlib import Path
 
 from runner import Options, OutOfTime, run  # before Keras: it keeps TensorFlow quiet
@@ -26,7 +34,8 @@ import keras
 from budgets import BUDGETS, within
 from experiments import EXPERIMENTS, Experiment
 
-from keras_gdrn.training import claim_folder
+from keras_gdrn.training import claim_folder, on_devices
+from keras_gdrn.training._processes import is_first, of_first
 
 
 def main() -> None:
@@ -38,12 +47,34 @@ def main() -> None:
         return
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
+    if options.machines:
+        address, *numbers = options.machines
+        keras.distribution.initialize(address, *map(int, numbers))
+    try:
+        on_devices(options.devices)
+    except ValueError as error:
+        sys.exit(f"error: --devices: {error}")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        if not is_first():
+            options.out, options.start_from = Path(elsewhere), None
+        reproduce(options)
+    if not is_first():
+        print("The run's folder is on the first machine.")
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Runs the experiment into its folder, or tells what is there already."""
     out = options.out or Path("runs") / f"{options.name}-{options.budget}"
     experiment = within(EXPERIMENTS[options.name], options.budget)
-    try:
+
+    def is_complete() -> bool:
         claim_folder(out, settings(experiment, options))
-        if (out / "results.json").exists():
-            print((out / "results.md").read_text(encoding="utf-8"))
+        return (out / "results.json").exists()
+
+    try:
+        if of_first(is_complete):
+            if is_first():
+                print((out / "results.md").read_text(encoding="utf-8"))
             print(f"This run is complete; its results are in {out}")
             return
         how = Options(
@@ -54,6 +85,7 @@ def main() -> None:
             start_from=options.start_from,
             jit_compile=True if options.jit else "auto",
             tensorboard=options.tensorboard,
+            devices=options.devices,
         )
         run(options.name, experiment, how)
     except OutOfTime:
@@ -87,10 +119,23 @@ def parse() -> argparse.Namespace:
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")
     add("--tensorboard", action="store_true", help="write logs for TensorBoard")
+    add("--devices", type=devices, metavar="N", help="GPUs to train on; `all` of them")
+    names = ("HOST:PORT", "COUNT", "NUMBER")
+    add("--machines", nargs=3, metavar=names, help="several machines; see above")
     options = parser.parse_args()
     if not options.name and not options.list:
         parser.error("a NAME or --list is needed")
+    if options.machines and keras.backend.backend() != "jax":
+        parser.error("--machines is for JAX: set KERAS_BACKEND=jax")
+    if options.machines and not all(part.isdigit() for part in options.machines[1:]):
+        parser.error("--machines takes HOST:PORT and two numbers")
+    if options.devices is None:
+        options.devices = "all" if options.machines else 1
     return options
+
+
+def devices(text: str) -> int | str:
+    return text if text == "all" else int(text)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ from variants import variant
 from keras_gdrn.data import DATASETS, rescaled
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
-from keras_gdrn.training import fit
+from keras_gdrn.training import fit, on_devices
+from keras_gdrn.training._processes import of_first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Options:
         max_minutes: stop after an epoch in time; the same command goes on.
         start_from: folder of another run whose first stage is taken over.
         jit_compile, tensorboard: as for `keras_gdrn.training.fit`.
+        devices: as for `keras_gdrn.training.on_devices`; one of them tests.
     """
 
     out: Path
@@ -49,6 +51,7 @@ class Options:
     start_from: Path | None = None
     jit_compile: bool | str = "auto"
     tensorboard: bool = False
+    devices: int | str = 1
 
 
 class OutOfTime(Exception):
@@ -69,7 +72,7 @@ class Clock:
         return self.minutes and max(0.0, self.minutes - self.seconds() / 60)
 
     def check(self) -> None:
-        if self.trained and self.left() == 0.0:
+        if of_first(lambda: self.trained and self.left() == 0.0):
             raise OutOfTime
 
 
@@ -79,8 +82,13 @@ def run(name: str, experiment: Experiment, options: Options) -> None:
     seconds, networks, histogram = {}, {}, None
     for stage in experiment.stages:
         print(f"{name}: {stage.name}, {len(stage.sigma0)} scale channel(s)")
-        model = network(experiment, stage, options.seed, model)
-        seconds[stage.name] = train(model, experiment, stage, options, clock)
+        with on_devices(options.devices):
+            model = network(experiment, stage, options.seed, model)
+            seconds[stage.name] = train(model, experiment, stage, options, clock)
+        if options.devices != 1:  # one of them tests
+            weights = model.get_weights()
+            model = network(experiment, stage, options.seed, None)
+            model.set_weights(weights)
         last = stage is experiment.stages[-1]
         if last and experiment.test_sigma0:
             model = with_sigma0(model, experiment.test_sigma0)
@@ -150,7 +158,7 @@ def train(
     )
     begun = time.time()
     history = fit(
-        variant(model, experiment.variant),
+        variant(model, experiment.variant if len(stage.sigma0) > 1 else None),
         stage.recipe,
         data,
         out=folder,
@@ -160,7 +168,8 @@ def train(
         tensorboard=options.tensorboard,
         verbose=VERBOSE,
     )
-    clock.trained |= (folder / "log.csv").stat().st_mtime > begun
+    log = folder / "log.csv"  # which only the first of several processes has
+    clock.trained |= log.exists() and log.stat().st_mtime > begun
     if len(history.epoch) < stage.recipe.epochs:
         raise OutOfTime
     return sum(history.history["seconds"])

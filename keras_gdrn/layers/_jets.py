@@ -22,6 +22,10 @@ from keras import ops
 from keras_gdrn.kernels import AxisFactors
 from keras_gdrn.layers._order import after
 
+# The tails of a Gaussian end in numbers that float32 cannot hold in full. Where these
+# are not taken for zero, as in onnxruntime, products with them take some times as long.
+_VANISHED = 1e-20
+
 
 def filtered(
     x, kernel, factors: list[list[AxisFactors]], indices, constant=True
@@ -196,6 +200,8 @@ def _tensors(group: list[list[AxisFactors]], dtype, adjoint=False) -> list[AxisF
             return None
         library = np if isinstance(matrices[0], np.ndarray) else ops
         stack = library.stack(matrices)[:, None]
+        if library is np:
+            stack = np.where(np.abs(stack) < _VANISHED, 0.0, stack)
         return ops.convert_to_tensor(
             library.swapaxes(stack, -1, -2) if adjoint else stack, dtype
         )
@@ -243,15 +249,16 @@ def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype
     """The operators `K_0, …, K_order` of one axis, made inside the graph.
 
     Differentiable in `sigma`, and usable where the length of the axis is known only
-    when the graph runs.
+    when the graph runs. All scales are made at once: the operations are most of what
+    tracing and exporting a network costs then.
 
     Args:
         size: Length of the axis, an integer or a scalar integer tensor.
-        sigma: Scale in pixels, a number or a scalar tensor.
-        reach: Radius in pixels where the kernel has vanished (zero boundary only).
+        sigma: Scales in pixels, a tensor `(scales,)`.
+        reach: Radius in pixels where all kernels have vanished (zero boundary only).
 
     Returns:
-        List of `order + 1` tensors `(size, size)`.
+        List of `order + 1` tensors `(scales, size, size)`.
     """
     # The sum repeats the kernel with a period of 2 half: of period 2 size, that *is*
     # the half-sample mirror; for the zero boundary, the copies must be out of reach.
@@ -272,7 +279,7 @@ def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype
 
 
 def _spectral_kernels(half, size, sigma, order: int, dtype) -> list:
-    """`k_a(n) = 1/(2 half) Σ_θ K̂_a(θ) exp(-i θ n)` for n = 0, …, size.
+    """`k_a(n) = 1/(2 half) Σ_θ K̂_a(θ) exp(-i θ n)` for n = 0, …, size, at each scale.
 
     The closed form of the Fourier transform (`kernels.fourier_response`), summed over
     `2 half` sampled frequencies, of which the negative ones mirror the others.
@@ -285,17 +292,18 @@ def _spectral_kernels(half, size, sigma, order: int, dtype) -> list:
     curvature = 4 * ops.square(ops.sin(theta / 2))
     inner = (frequency > 0) & (frequency < half)
     weight = ops.cast(ops.where(inner, 2.0, 1.0), dtype) / (2 * ops.cast(half, dtype))
+    sigma = sigma[:, None]
     spectrum = weight * ops.exp(-0.5 * sigma**2 * curvature)
     even, odd = (1, ops.cos(phase)), (ops.sin(theta), ops.sin(phase))
     kernels = []
     for a in range(order + 1):
         difference, wave = odd if a % 2 else even
         response = sigma**a * difference * (-curvature) ** (a // 2) * spectrum
-        kernels.append(ops.matmul(response[None], wave)[0])
+        kernels.append(ops.matmul(response, wave))
     return kernels
 
 
 def _gathered(kernel, offset, odd: int):
     """`k(offset)` of an even or odd kernel that is given for `offset >= 0`."""
-    values = ops.take(kernel, ops.abs(offset))
+    values = ops.take(kernel, ops.abs(offset), axis=1)
     return values * ops.cast(ops.sign(offset), values.dtype) if odd else values

@@ -153,7 +153,7 @@ class GaussDerConv(keras.layers.Layer):
         y = _jets.filtered(
             x,
             self._scaled_kernel(),
-            [self._factors(spatial, scale) for scale in current_scales()],
+            self._factors(spatial),
             self.indices,
             constant=not self.trainable_sigma,
         )
@@ -225,26 +225,35 @@ class GaussDerConv(keras.layers.Layer):
         multinomials = ops.convert_to_tensor(multinomials, self.compute_dtype)
         return kernel * ops.reshape(multinomials, shape)
 
-    def _factors(self, spatial, scale: float) -> list[kernels.AxisFactors]:
-        sigma = scale * self.sigma
-        if not self.trainable_sigma and all(isinstance(n, int) for n in spatial):
-            kernels.check_reach(sigma, spatial)
-            return [
-                kernels.axis_factors(n, sigma, self.order, self.boundary, self.epsilon)
+    def _factors(self, spatial) -> list[list[kernels.AxisFactors]]:
+        """For each initial scale, the factors of each axis."""
+        scales = current_scales()
+        if self.trainable_sigma or not all(isinstance(n, int) for n in spatial):
+            axes = [self._operators_in_graph(n, scales) for n in spatial]
+            return [list(factors) for factors in zip(*axes, strict=True)]
+        for scale in scales:
+            kernels.check_reach(scale * self.sigma, spatial)
+        return [
+            [
+                kernels.axis_factors(
+                    n, scale * self.sigma, self.order, self.boundary, self.epsilon
+                )
                 for n in spatial
             ]
-        return [
-            kernels.AxisFactors(None, self._operators_in_graph(n, scale), None)
-            for n in spatial
+            for scale in scales
         ]
 
-    def _operators_in_graph(self, size, scale: float):
+    def _operators_in_graph(self, size, scales) -> list[kernels.AxisFactors]:
+        """For each initial scale, the operators of an axis, made inside the graph."""
         dtype = "float64" if self.compute_dtype == "float64" else "float32"
-        sigma, reach = scale * self.sigma, kernels.support_radius(scale * self.sigma)
+        sigma, reach = self.sigma, kernels.support_radius(max(scales) * self.sigma)
         if self.trainable_sigma:
-            sigma = scale * ops.exp(ops.cast(self.log_sigma, dtype))
+            sigma = ops.exp(ops.cast(self.log_sigma, dtype))
             # However far σ is trained: it need not outgrow the image.
             reach = reach + 10 * size
-        return _jets.spectral_operators(
+        sigma = ops.convert_to_tensor(scales, dtype) * sigma
+        orders = _jets.spectral_operators(
             size, sigma, self.order, self.boundary, reach, dtype
         )
+        jets = zip(*map(ops.unstack, orders), strict=True)
+        return [kernels.AxisFactors(None, list(jet), None) for jet in jets]

@@ -2,6 +2,7 @@
 
 from ._augment import Augmentation, augment
 from ._batches import evaluation_batches, training_batches
+from ._devices import on_devices
 from ._fit import fit
 from ._recipe import Recipe
 from ._recipes import RECIPES
@@ -15,5 +16,6 @@ __all__ = [
     "claim_folder",
     "evaluation_batches",
     "fit",
+    "on_devices",
     "training_batches",
 ]

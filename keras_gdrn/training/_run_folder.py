@@ -54,20 +54,23 @@ def save(model: keras.Model, folder: Path, epochs: int) -> None:
     before = _checkpoints(folder)
     partial = folder / f"partial{_SUFFIX}"
     model.save_weights(partial, overwrite=True)
-    os.replace(partial, folder / f"epoch-{epochs:04d}{_SUFFIX}")
+    os.replace(partial, checkpoint(folder, epochs))
     for epoch, path in before.items():
         if epoch != epochs:
             path.unlink()
 
 
-def restore(model: keras.Model, folder: Path) -> int:
-    """Loads the last checkpoint, and returns how many epochs have been trained."""
-    checkpoints = _checkpoints(folder)
-    epochs = max(checkpoints, default=0)
-    if epochs:
-        model.load_weights(checkpoints[epochs])
+def resume(folder: Path, settings: Mapping[str, Any]) -> int:
+    """Claims the folder, and returns how many epochs have been trained."""
+    claim_folder(folder, settings)
+    epochs = max(_checkpoints(folder), default=0)
     _keep_rows(folder / LOG, epochs)
     return epochs
+
+
+def checkpoint(folder: Path, epochs: int) -> Path:
+    """The file with what was trained in so many epochs."""
+    return folder / f"epoch-{epochs:04d}{_SUFFIX}"
 
 
 def append_row(folder: Path, row: Mapping[str, Any]) -> None:
@@ -79,9 +82,9 @@ def append_row(folder: Path, row: Mapping[str, Any]) -> None:
         writer.writerow(row)
 
 
-def history(folder: Path) -> dict[str, list[float]]:
-    """The columns of the log, one value for each epoch."""
-    with open(folder / LOG, newline="", encoding="utf-8") as file:
+def history(log: Path) -> dict[str, list[float]]:
+    """The columns of a log, one value for each epoch."""
+    with open(log, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 

@@ -68,14 +68,28 @@ def test_each_part_of_the_batch_is_at_its_own_scale():
         np.testing.assert_allclose(both[2 * part : 2 * part + 2], alone, rtol=1e-5)
 
 
+def test_no_denormal_numbers():
+    axis = kernels.axis_factors(40, 0.5, 2, "zero", 1e-3)
+    tiny = np.finfo("float32").tiny
+    assert np.any((axis.jets != 0) & (np.abs(axis.jets) < tiny))
+    (tensors,) = _jets._tensors([[axis]], "float32")
+    for jet, expected in zip(tensors.jets, axis.jets, strict=True):
+        values = np.abs(ops.convert_to_numpy(jet))
+        assert values[values > 0].min() > 1e10 * tiny
+        np.testing.assert_allclose(jet[0, 0], expected, rtol=1e-6, atol=1e-19)
+
+
 def assert_graph_operators(size, sigma, boundary, dtype, tolerance):
-    reach = kernels.support_radius(sigma)
-    graph = _jets.spectral_operators(size, sigma, 4, boundary, reach, dtype)
+    scales, reach = (sigma / 2, sigma), kernels.support_radius(sigma)
+    graph = _jets.spectral_operators(
+        size, ops.convert_to_tensor(scales, dtype), 4, boundary, reach, dtype
+    )
     assert len(graph) == 5
-    for order, actual in enumerate(graph):
-        expected = kernels.axis_operator(size, sigma, order, boundary)
-        atol = tolerance * max(np.abs(expected).max(), 0.01)
-        np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    for order, of_scales in enumerate(graph):
+        for scale, actual in zip(scales, ops.unstack(of_scales), strict=True):
+            expected = kernels.axis_operator(size, scale, order, boundary)
+            atol = tolerance * max(np.abs(expected).max(), 0.01)
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
 @pytest.mark.usefixtures("float64")

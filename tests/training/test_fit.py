@@ -261,6 +261,6 @@ def test_unfit_models():
         fit(gauss_der_network(scale_dropout=0.2), RECIPE, ARRAYS)
     with pytest.raises(ValueError, match="`model` must return scores of shape"):
         image = keras.Input((24, 24, 1))
-        fit(keras.Model(image, image), RECIPE, ARRAYS)
+        fit(keras.Model(image, keras.layers.ReLU()(image)), RECIPE, ARRAYS)
     with pytest.raises(ValueError, match=r"`max_minutes` must be .* max_minutes=-1"):
         fit(network(), RECIPE, ARRAYS, max_minutes=-1)

@@ -1,0 +1,239 @@
+"""Trains a network on a folder of images, and tests it at other sizes.
+
+    python examples/own_data.py photos
+    python examples/own_data.py photos --start-from runs/other/model.keras
+
+`photos` has a subfolder of JPEG, PNG, BMP or GIF files for each class. A fifth of the
+images is held out for the test. Each image is cropped to a square, which has `--side`
+pixels in training (size factor 1) and half to twice as many in the test. One scale
+channel is trained first, then the same at six initial scales. `--start-from` takes over
+a trained scale channel, all but its last layer.
+
+To the folder `--out` go model.keras, network.json (which predict.py reads), the table
+and the pictures. Killed? The same command goes on.
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import common  # before Keras: it keeps TensorFlow quiet
+
+# isort: split
+import keras
+import numpy as np
+import tensorflow as tf
+from predict import COLOR_MODES, KNOWN, load, read_image
+
+from keras_gdrn.data import SIZE_FACTORS, imresize
+from keras_gdrn.layers import (
+    GaussDerConv,
+    ScaleChannels,
+    ScalePooling,
+    SpatialSelection,
+)
+from keras_gdrn.models import scale_channel, with_input_shape, with_sigma0
+from keras_gdrn.training import Recipe, claim_folder, fit
+
+SIX_SCALES = tuple(2 ** (i / 2) for i in range(-3, 3))
+
+
+class Images(NamedTuple):
+    """Images `(N, H, W, channel)` uint8, read at size factor 2, and labels."""
+
+    pixels: np.ndarray
+    labels: np.ndarray
+
+
+def main() -> None:
+    options = parse()
+    try:
+        run(options)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def run(options: argparse.Namespace) -> None:
+    start = time.perf_counter()
+    before = load(options.start_from) if options.start_from else None
+    channels = before.input_shape[-1] if before else 1 if options.gray else 3
+    side = options.side
+    train, test, classes = read_folder(options.folder, 2 * side, channels, options.seed)
+    claim_folder(options.out, {**settings(options), "classes": classes})
+    keras.utils.set_random_seed(options.seed)
+    shape, count = (side, side, channels), len(classes)
+    channel = (
+        transferred(before, count, shape) if before else fresh(options, shape, count)
+    )
+    model = trained(channel, train, options)
+    save(model, classes, options)
+    record = {
+        "classes": classes,
+        "images": {"training": len(train.labels), "test": len(test.labels)},
+        "parameters": common.parameters(model),
+        "seconds": {"training": time.perf_counter() - start},
+    }
+    write_test(model, test, record, options)
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    """All that decides the result, for JSON."""
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in vars(options).items()
+        if name != "out"
+    }
+
+
+def read_folder(
+    folder: Path, side: int, channels: int, seed: int
+) -> tuple[Images, Images, list[str]]:
+    """Images for training, those that are held out, and the names of the classes."""
+    classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    if len(classes) < 2:
+        raise ValueError(
+            f"{folder} must have a subfolder of images for each of at least two "
+            f"classes. Received: {classes}"
+        )
+    parts = keras.utils.image_dataset_from_directory(
+        folder,
+        class_names=classes,
+        color_mode=COLOR_MODES[channels],
+        image_size=(side, side),
+        crop_to_aspect_ratio=True,
+        interpolation="area",  # of Keras' own, what does not alias in large photos
+        validation_split=0.2,
+        subset="both",
+        seed=seed,
+    )
+    train, test = (in_memory(part, channels) for part in parts)
+    missing = sorted(set(classes) - {classes[label] for label in train.labels})
+    if missing:
+        raise ValueError(
+            f"Each class must have images to train on. Received: {folder} with none "
+            f"for {missing}, after a fifth of all images was held out"
+        )
+    return train, test, classes
+
+
+def in_memory(data: tf.data.Dataset, channels: int) -> Images:
+    """All images of a data set, decoded once."""
+    try:
+        found = [(np.rint(x).astype("uint8"), y) for x, y in data.as_numpy_iterator()]
+    except tf.errors.InvalidArgumentError:
+        for path in data.file_paths:
+            read_image(path, channels)  # the error that names the file
+        raise
+    return Images(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def fresh(options: argparse.Namespace, shape: tuple, classes: int) -> keras.Model:
+    """A scale channel for objects that need not be in the middle."""
+    widths, ratio = options.widths, options.ratio
+    return scale_channel(shape, classes, widths, ratio, spatial_selection="max")
+
+
+def transferred(model: keras.Model, classes: int, shape: tuple) -> keras.Model:
+    """The scale channel of a trained network, with a new last layer."""
+    channel = model.get_layer("scale_channels").network
+    head, selection = map(channel.get_layer, ("head", "spatial_selection"))
+    features = keras.Model(channel.input, head.input)
+    features = with_input_shape(features, shape)
+    new_head = GaussDerConv.from_config({**head.get_config(), "filters": classes})
+    select = SpatialSelection.from_config(selection.get_config())
+    return keras.Model(features.input, select(new_head(features.output)))
+
+
+def trained(
+    channel: keras.Model, train: Images, options: argparse.Namespace
+) -> keras.Model:
+    """The network of one scale channel, trained first alone and then at six scales."""
+    image = keras.Input(channel.input_shape[1:], name="image")
+    scores = ScaleChannels(channel, [1.0], name="scale_channels")(image)
+    pooling = ScalePooling("max", dropout=0.2, name="scale_pooling", dtype="float32")
+    model = keras.Model(image, pooling(scores), name="own_data")
+    first = Recipe(options.epochs, options.batch_size)
+    second = dataclasses.replace(
+        first, epochs=max(1, options.epochs // 4), learning_rate=0.005
+    )
+    data = batches(train, 1.0, options.batch_size, options.seed)
+    stages = {"one_channel": ([1.0], first), "six_channels": (SIX_SCALES, second)}
+    for name, (sigma0, recipe) in stages.items():
+        print(f"{name}: {recipe.epochs} epochs of {len(train.labels)} images")
+        model = with_sigma0(model, sigma0)
+        fit(
+            model,
+            recipe,
+            data,
+            out=options.out / name,
+            seed=options.seed,
+            verbose=common.VERBOSE,
+        )
+    return model
+
+
+def save(
+    model: keras.Model, classes: Sequence[str], options: argparse.Namespace
+) -> None:
+    """The network, and what predict.py has to know of it."""
+    model.save(options.out / "model.keras")
+    known = {"classes": classes, "side": options.side}
+    text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
+    (options.out / KNOWN).write_text(text, encoding="utf-8")
+
+
+def write_test(
+    model: keras.Model, test: Images, record: dict, options: argparse.Namespace
+) -> None:
+    """Tests the network at each size, and writes the table and the pictures."""
+    print(f"Test on the {len(test.labels)} images that were held out")
+    tests = {factor: batches(test, factor, 50) for factor in options.factors}
+    of_any_size = with_input_shape(model, (None, None, test.pixels.shape[-1]))
+    result, histogram = common.evaluate(of_any_size, tests)
+    samples = {f: next(data.as_numpy_iterator())[0][:4] for f, data in tests.items()}
+    common.write_results(options.out, {model.name: result}, histogram, samples, record)
+
+
+def batches(
+    images: Images, factor: float, batch_size: int, seed: int | None = None
+) -> tf.data.Dataset:
+    """Batches (images, labels) at a size factor, in [0, 1]; shuffled by a seed."""
+
+    def resize(pixels: tf.Tensor, labels: tf.Tensor) -> tuple:
+        resized = imresize(pixels, factor / 2)
+        return tf.clip_by_value(resized / 255, 0.0, 1.0), labels
+
+    with tf.device("CPU"):  # else all images would be copied to a GPU
+        data = tf.data.Dataset.from_tensor_slices(tuple(images))
+    if seed is not None:
+        data = data.shuffle(len(images.labels), seed)
+    data = data.batch(batch_size).map(resize, num_parallel_calls=tf.data.AUTOTUNE)
+    return data.prefetch(tf.data.AUTOTUNE)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("folder", type=Path, help="has a subfolder of images for each class")
+    add("--side", type=int, default=48, help="pixels of an image at size factor 1")
+    add("--gray", action="store_true", help="one channel instead of three")
+    add("--widths", type=int, nargs="+", default=[16, 16, 24, 24, 32])
+    add("--ratio", type=float, default=1.25, help="of the scales of successive layers")
+    add("--start-from", type=Path, help="a .keras file, of which a channel is taken")
+    add("--epochs", type=int, default=20, help="of one channel; of six a quarter")
+    add("--batch-size", type=int, default=32)
+    add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="size factors")
+    add("--seed", type=int, default=0)
+    add("--out", type=Path, default=Path("runs/own_data"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Asks a saved network about image files: class, confidence and selected scale.
+
+    python examples/predict.py runs/own_data/model.keras cat.jpg dog.png
+
+prints a line for each file, and draws the image as the network saw it, beside the
+scores that its answer rests on, to the folder `--out`. Each image is resized so that
+its shorter side has `--side` pixels, and cropped or extended to the network's own size.
+Beside a network of own_data.py is a network.json that knows the side and the names of
+the classes; for any other network they are options.
+"""
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import common  # noqa: F401, before Keras: it keeps TensorFlow quiet
+
+# isort: split
+import keras
+import numpy as np
+import tensorflow as tf
+from matplotlib.figure import Figure
+
+from keras_gdrn.data import rescale
+from keras_gdrn.evaluation import scale_shares
+from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.visualization import size_label
+
+KNOWN = "network.json"
+COLOR_MODES = {1: "grayscale", 3: "rgb"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a network says about one image.
+
+    Attributes:
+        image: `(height, width, channel)` in [0, 1], as the network saw it.
+        confidences: `(class,)`, the softmax of the scores; they sum to one.
+        sigma0: `(scale,)` initial scales of the scale channels.
+        scores: `(scale,)` scores of the most confident class before the pooling.
+        shares: `(scale,)` share of each scale channel in that class's score.
+    """
+
+    image: np.ndarray
+    confidences: np.ndarray
+    sigma0: tuple[float, ...]
+    scores: np.ndarray
+    shares: np.ndarray
+
+    @property
+    def label(self) -> int:
+        return int(np.argmax(self.confidences))
+
+    @property
+    def scale(self) -> float:
+        """The initial scale of the channel with the largest share."""
+        return self.sigma0[int(np.argmax(self.shares))]
+
+
+def main() -> None:
+    options = parse()
+    try:
+        predict(options)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+def predict(options: argparse.Namespace) -> None:
+    model = load(options.model)
+    known = what_is_known(options, model.output_shape[-1])
+    network = with_scores_of_scales(model)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for number, path in enumerate(options.images, start=1):
+        image = read_image(path, model.input_shape[-1])
+        image = placed(image, model.input_shape[1:3], known["side"], known["extension"])
+        given = answer(network, model, image)
+        name = known["classes"][given.label]
+        confidence = f"{100 * given.confidences.max():.1f} %"
+        line = f"{name}, {confidence}, σ₀ = {size_label(given.scale)}"
+        print(f"{path}: {line}")
+        figure = drawn(given, known["classes"], f"{path.name}: {line}")
+        figure.savefig(options.out / f"{number}_{path.stem}.png")
+    print(f"Pictures are in {options.out}")
+
+
+def load(path: Path) -> keras.Model:
+    """The model in a `.keras` file, which runs no code of its own when it is loaded."""
+    if path.suffix != ".keras" or not path.is_file():
+        raise ValueError(f"The network must be a .keras file. Received: {path}")
+    try:
+        model = keras.saving.load_model(path, safe_mode=True)
+    except Exception as error:  # Keras lets through whatever a damaged file raises
+        raise ValueError(f"{path} cannot be loaded as a network: {error}") from error
+    shape = getattr(model, "input_shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 4 or shape[-1] not in COLOR_MODES:
+        raise ValueError(
+            "The network must take images (batch, height, width, channel) with 1 or 3 "
+            f"channels. Received: {path} with the input shape {shape}"
+        )
+    return model
+
+
+def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
+    """Names of the classes, side and extension: from the options, else the file."""
+    file = options.model.with_name(KNOWN)
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    numbers = [f"class {number}" for number in range(classes)]
+    known = {"classes": numbers, "side": None, "extension": "mirror", **found}
+    given = {name: getattr(options, name) for name in known}
+    known.update({name: value for name, value in given.items() if value is not None})
+    if len(known["classes"]) != classes:
+        raise ValueError(
+            f"There must be a name for each of the {classes} classes of the network. "
+            f"Received: {len(known['classes'])} names, {known['classes']}"
+        )
+    return known
+
+
+def with_scores_of_scales(model: keras.Model) -> keras.Model:
+    """A model that returns what is pooled, `(batch, scale, class)`, and the scores."""
+    pooling = only_layer(model, ScalePooling)
+    only_layer(model, ScaleChannels)
+    return keras.Model(model.input, [pooling.input, model.output])
+
+
+def only_layer(model: keras.Model, kind: type) -> Any:
+    found = [layer for layer in model.layers if isinstance(layer, kind)]
+    if len(found) != 1:
+        raise ValueError(
+            f"The network must apply one {kind.__name__}, as those of gauss_der_resnet "
+            f"do. Received: {model.name!r} with {len(found)} of them"
+        )
+    return found[0]
+
+
+def read_image(path: Path | str, channels: int) -> np.ndarray:
+    """The pixels of a JPEG, PNG, BMP or GIF file: `(height, width, channels)` uint8.
+
+    Decoded as `keras.utils.image_dataset_from_directory` does it.
+    """
+    try:
+        data = tf.io.read_file(str(path))
+        return tf.io.decode_image(data, channels, expand_animations=False).numpy()
+    except tf.errors.OpError as error:
+        reason = str(error.message).splitlines()[0]
+        raise ValueError(f"{path} cannot be read as an image: {reason}") from error
+
+
+def placed(
+    image: np.ndarray, canvas: Sequence[int | None], side: int | None, extension: Any
+) -> np.ndarray:
+    """The image resized and centered on the network's canvas, in [0, 1].
+
+    Args:
+        image: `(height, width, channel)`, values 0 to 255.
+        canvas: Height and width that the network takes; `None` takes the image's.
+        side: Pixels of the resized image's shorter side; `None` fills the canvas.
+        extension: What lies around the image: "zero" or "mirror".
+    """
+    shorter = min(image.shape[:2])
+    if side is None and None in canvas:
+        raise ValueError(
+            "The network takes images of any size: say by --side how many pixels their "
+            "shorter side shall have, as in training."
+        )
+    factor = (min(n for n in canvas if n) if side is None else side) / shorter
+    sizes = (math.ceil(factor * n) for n in image.shape[:2])
+    canvas = tuple(n or size for n, size in zip(canvas, sizes, strict=True))
+    return np.clip(rescale(image, factor, canvas, extension) / 255, 0, 1)
+
+
+def answer(network: keras.Model, model: keras.Model, image: np.ndarray) -> Answer:
+    """What the network says about `image`, `(height, width, channel)` in [0, 1].
+
+    Args:
+        network: `with_scores_of_scales(model)`.
+    """
+    # Called, not `predict`ed: nothing is compiled, for each size of images anew.
+    of_scales, scores = network(image[None], training=False)
+    scores = keras.ops.convert_to_numpy(scores)[0]
+    of_class = keras.ops.convert_to_numpy(of_scales)[0, :, np.argmax(scores)]
+    pooling, channels = (
+        only_layer(model, ScalePooling),
+        only_layer(model, ScaleChannels),
+    )
+    return Answer(
+        image,
+        # Trained by the cross-entropy of the softmax, whatever pooled the scores.
+        keras.ops.convert_to_numpy(keras.ops.softmax(scores)),
+        tuple(channels.sigma0),
+        of_class,
+        scale_shares(of_class[None], pooling.mode)[0],
+    )
+
+
+def drawn(given: Answer, classes: Sequence[str], title: str) -> Figure:
+    """The image, the most confident classes, and the score at each scale."""
+    figure = Figure(figsize=(7.2, 2.6), dpi=150, layout="constrained")
+    figure.suptitle(title, fontsize=9)
+    picture, answers, scales = figure.subplots(1, 3)
+    picture.imshow(np.squeeze(given.image), cmap="gray", vmin=0, vmax=1)
+    picture.set_axis_off()
+    best = np.argsort(-given.confidences, kind="stable")[:5]
+    bars(answers, {classes[n]: given.confidences[n] for n in best}, 0)
+    answers.set(xlim=(0, 1), xlabel="confidence")
+    labels = [f"σ₀ = {size_label(sigma)}" for sigma in given.sigma0]
+    of_scales = dict(zip(labels, given.scores, strict=True))
+    bars(scales, of_scales, int(np.argmax(given.shares)))
+    scales.set_xlabel(f"score of {classes[given.label]}")
+    return figure
+
+
+def bars(axes: Any, values: Mapping[str, float], chosen: int) -> None:
+    """Horizontal bars, the first on top, and the chosen one in another color."""
+    colors = ["C1" if n == chosen else "C0" for n in range(len(values))]
+    axes.barh(range(len(values)), list(values.values()), color=colors)
+    axes.set_yticks(range(len(values)), list(values))
+    axes.invert_yaxis()
+    axes.tick_params(labelsize=7)
+    axes.xaxis.label.set_size(8)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("model", type=Path, help="a .keras file")
+    add("images", type=Path, nargs="+", help="image files")
+    add("--classes", nargs="+", help="names of the classes")
+    add("--side", type=int, help="pixels of the shorter side of an image")
+    add("--extension", choices=("zero", "mirror"), help="what lies around an image")
+    add("--out", type=Path, default=Path("runs/predict"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""Which devices train a model, by Keras' own means on each backend."""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+
+from . import _processes
+
+
+def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
+    """Under it, models are built and trained on several GPUs.
+
+    Each device has all weights and an equal share of every batch; the function that is
+    trained is that of one device: loss, gradients and the statistics of batch
+    normalization are those of the whole batch. On TensorFlow this is
+    `tf.distribute.MirroredStrategy`, on JAX `keras.distribution.DataParallel`. Where
+    there is no GPU, the devices are the logical ones of the CPU.
+
+    On JAX, several scale channels are shared out by channel: unless their number is a
+    multiple of that of the devices, each device computes all of them. There may be
+    several machines: one process on each, which begins with
+    `keras.distribution.initialize(address_of_first, processes, number)` and else runs
+    the same program.
+
+    Args:
+        count: number of devices (of each machine), or `"all"`. With 1, nothing is
+            distributed.
+
+    Returns:
+        A context manager, for the building of the model and for `fit`.
+
+    Raises:
+        ValueError: if there are not so many devices, or if the backend is neither
+            TensorFlow nor JAX.
+
+    Guarantee: in float32, the losses of the epochs and the weights of a small network
+    are those of one device within 1e-5. Only dropout draws other numbers: on
+    TensorFlow, and in a last batch that cannot be divided, which is trained on whole by
+    every device.
+
+    Example:
+
+    >>> with on_devices("all"):
+    ...     model = gauss_der_resnet((32, 32, 3), 10, (16, 32), 1.4)
+    ...     history = fit(model, RECIPES["rescaled_cifar10"], data)
+    """
+    if count == 1 and _processes.count() == 1:
+        return contextlib.nullcontext()
+    available = _available(count)
+    most = min(map(len, available))
+    if count not in ("all", *range(1, most + 1)):
+        raise ValueError(
+            f"`count` must be 'all' or a number from 1 to {most}, that of the devices "
+            f"{available[0]}. Received: count={count!r}"
+        )
+    limit = None if count == "all" else int(count)
+    chosen = tuple(name for names in available for name in names[:limit])
+    return contextlib.nullcontext() if len(chosen) == 1 else _scope(chosen)
+
+
+def replicas(model: keras.Model) -> int:
+    """How many devices train this model.
+
+    Raises:
+        ValueError: if it was built for others, or if Keras would not distribute it.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        return _replicas_of_strategy(model)
+    return _replicas_of_distribution(model) if backend == "jax" else 1
+
+
+def compilation(jit_compile: bool | str, replicas: int) -> bool | str:
+    """`jit_compile` as it is possible on so many devices."""
+    if replicas == 1 or keras.backend.backend() != "tensorflow":
+        return jit_compile
+    if jit_compile is True:
+        raise ValueError(
+            "On TensorFlow, XLA does not compile what several devices train: use "
+            "jit_compile='auto', or JAX. Received: jit_compile=True"
+        )
+    return False
+
+
+@contextlib.contextmanager
+def synchronized(model: keras.Model, replicas: int) -> Iterator[None]:
+    """Batch normalization takes its statistics over the batches of all devices.
+
+    So does JAX by itself. On TensorFlow it is an option of the layer, which is not
+    kept: with it, a saved model could not be loaded on other backends.
+    """
+    layers = []
+    if replicas > 1 and keras.backend.backend() == "tensorflow":
+        layers = [
+            layer
+            for layer in model._flatten_layers()
+            if isinstance(layer, keras.layers.BatchNormalization)
+        ]
+    before = [layer.synchronized for layer in layers]
+    try:
+        for layer in layers:
+            layer.synchronized = True
+        yield
+    finally:
+        for layer, value in zip(layers, before, strict=True):
+            layer.synchronized = value
+
+
+def assign_seed(state: keras.Variable, seed: np.random.SeedSequence) -> None:
+    """Gives a random number generator its state, on each device another one.
+
+    On JAX there is one state for the whole batch, as on one device.
+    """
+    if keras.backend.backend() != "tensorflow":
+        state.assign(seed.generate_state(2).astype(state.dtype))
+        return
+    import tensorflow as tf
+
+    strategy = tf.distribute.get_strategy()
+    words = seed.generate_state(2 * strategy.num_replicas_in_sync).reshape(-1, 2)
+    own = strategy.experimental_local_results(state.value)
+    for variable, value in zip(own, words.astype(state.dtype), strict=True):
+        variable.assign(value)
+
+
+def _available(count: int | str) -> list[list[str]]:
+    """The names of the devices of each process."""
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        list_devices = tf.config.list_logical_devices
+        devices = list_devices("GPU") or list_devices("CPU")
+        return [[device.name for device in devices]]
+    if backend == "jax":
+        import jax
+
+        names = [[] for _ in range(jax.process_count())]
+        for device in jax.devices():
+            names[device.process_index].append(f"{device.platform}:{device.id}")
+        return names
+    raise ValueError(
+        "Several devices train a model on the TensorFlow and JAX backends. "
+        f"Received: count={count!r} on {backend}"
+    )
+
+
+@functools.cache  # what is built under one scope can be trained under another
+def _strategy(names: tuple[str, ...]) -> Any:
+    import tensorflow as tf
+
+    return tf.distribute.MirroredStrategy(names)
+
+
+def _scope(names: tuple[str, ...]) -> contextlib.AbstractContextManager:
+    if keras.backend.backend() == "tensorflow":
+        return _strategy(names).scope()
+    # `fit` itself gives each process its share of the data.
+    distribution = keras.distribution.DataParallel(
+        devices=list(names), auto_shard_dataset=False
+    )
+    return distribution.scope()
+
+
+def _replicas_of_strategy(model: keras.Model) -> int:
+    import tensorflow as tf
+
+    distribution = keras.distribution.distribution()
+    if distribution is not None:
+        raise ValueError(
+            "On TensorFlow, Keras trains on one device whatever `keras.distribution` "
+            "is set to: build the model and call `fit` under `on_devices(…)` instead. "
+            f"Received: {distribution}"
+        )
+    strategy = tf.distribute.get_strategy()
+    mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
+    if tf.distribute.has_strategy() and not mirrored:
+        raise ValueError(
+            "On TensorFlow, the devices of one machine train a model, under "
+            "`on_devices(…)`; on JAX, those of several machines do. "
+            f"Received: {type(strategy).__name__}"
+        )
+    created = strategy.extended.variable_created_in_scope
+    _check_built_here(all(created(weight.value) for weight in model.variables))
+    return strategy.num_replicas_in_sync
+
+
+def _replicas_of_distribution(model: keras.Model) -> int:
+    distribution = keras.distribution.distribution()
+    several = _processes.count() > 1
+    if several and (distribution is None or distribution.auto_shard_dataset):
+        raise ValueError(
+            f"{_processes.count()} processes train a model together under "
+            f"`on_devices(…)`. Received: the distribution {distribution}"
+        )
+    if not isinstance(distribution, keras.distribution.DataParallel | None):
+        raise ValueError(
+            "Models are trained under `on_devices(…)`, which makes each device work on "
+            f"a share of the batch. Received: {distribution}"
+        )
+    devices = 1 if distribution is None else distribution.device_mesh.devices.size
+    found = (len(weight.value.sharding.device_set) for weight in model.variables)
+    _check_built_here(all(count == devices for count in found))
+    return devices
+
+
+def _check_built_here(built_here: bool) -> None:
+    if not built_here:
+        raise ValueError(
+            "`model` must be built for the devices that train it: build it, and call "
+            "`fit`, under `on_devices(…)` with the same number. "
+            "Received: a model that was built for others"
+        )

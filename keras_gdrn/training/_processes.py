@@ -1,0 +1,99 @@
+"""Several JAX processes that train one model: the first one decides and writes."""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import keras
+import numpy as np
+
+_FAILED = -1
+
+
+def count() -> int:
+    """How many processes train together: on other backends than JAX, one."""
+    if keras.backend.backend() != "jax":
+        return 1
+    import jax
+
+    return jax.process_count()
+
+
+def number() -> int:
+    """Which of them this one is, counted from 0."""
+    if count() == 1:
+        return 0
+    import jax
+
+    return jax.process_index()
+
+
+def is_first() -> bool:
+    """Whether this process is the one that decides and writes."""
+    return number() == 0
+
+
+def of_first(function: Callable[[], int]) -> int:
+    """What a function returns in the first process, where alone it is called.
+
+    All processes must come here, and all of them get the number.
+
+    Args:
+        function: returns a natural number.
+
+    Raises:
+        RuntimeError: in the other processes, if the function fails in the first one.
+    """
+    if count() == 1:
+        return function()
+    found = _FAILED
+    try:
+        if is_first():
+            found = int(function())
+    finally:
+        found = int(_from_first(np.array(found)))
+    if found == _FAILED:
+        raise RuntimeError("The first process has failed: see its error.")
+    return found
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Under it, a process may save or load weights while the others do something else.
+
+    (Keras makes an optimizer to look at its attributes. The making of a variable is
+    common to all processes, which would wait for one another.)
+    """
+    if count() == 1:
+        yield
+        return
+    distribution = keras.distribution.distribution()
+    keras.distribution.set_distribution(None)
+    try:
+        yield
+    finally:
+        keras.distribution.set_distribution(distribution)
+
+
+@contextlib.contextmanager
+def copy_of_first(path: Path) -> Iterator[Path]:
+    """A file of the first process, for all: they need not see one another's folders."""
+    if count() == 1:
+        yield path
+        return
+    size = of_first(lambda: path.stat().st_size)
+    content = np.zeros(size, "uint8")
+    if is_first():
+        content = np.frombuffer(path.read_bytes(), "uint8")
+    content = _from_first(content)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        copy.write_bytes(content.astype("uint8").tobytes())
+        yield copy
+
+
+def _from_first(array: np.ndarray) -> np.ndarray:
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.broadcast_one_to_all(array))

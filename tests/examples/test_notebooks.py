@@ -1,0 +1,119 @@
+"""The notebooks, from top to bottom in a folder of their own, and what they carry."""
+
+import json
+import re
+
+import keras
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+NAMES = (
+    "1_build_and_generalize",
+    "2_train_on_a_rescaled_dataset",
+    "3_look_inside",
+    "4_search",
+)
+LARGEST = 150_000  # bytes of a notebook with its outputs
+# Warnings, and paths: a slash or a drive, and a folder.
+NOISE = re.compile(r"WARNING|Warning|(?<![\w.:/<])(?:/[\w.~-]+/|[A-Za-z]:\\)")
+every_notebook = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture
+def notebooks(examples):
+    return examples / "notebooks"
+
+
+@pytest.fixture
+def committed(notebooks, name):
+    return nbformat.read(notebooks / f"{name}.ipynb", as_version=4)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def outputs(notebook):
+    return [output for cell in code_cells(notebook) for output in cell.outputs]
+
+
+def pictures(notebook):
+    """The cells that show a picture."""
+    return [
+        cell.id
+        for cell in code_cells(notebook)
+        if any(
+            "image/" in kind
+            for output in cell.outputs
+            for kind in output.get("data", {})
+        )
+    ]
+
+
+def text(notebook):
+    """All that can be read in the outputs."""
+    found = []
+    for output in outputs(notebook):
+        data = output.get("data", {})
+        found.append(output.get("text", ""))
+        found += [data[kind] for kind in data if kind.startswith("text/")]
+    return "\n".join(found)
+
+
+def repository(notebook):
+    """Where the install cell gets the package from."""
+    (install,) = (cell for cell in code_cells(notebook) if cell.id == "install")
+    return re.search(r'REPOSITORY = "https://(.*)"', install.source)[1]
+
+
+def test_all_notebooks_are_known(notebooks):
+    assert sorted(path.stem for path in notebooks.glob("*.ipynb")) == sorted(NAMES)
+
+
+@every_notebook
+def test_is_valid_and_opens_in_colab(committed, name):
+    nbformat.validate(committed)
+    project = repository(committed).removeprefix("github.com/")
+    address = f"{project}/blob/main/examples/notebooks/{name}.ipynb"
+    assert f"https://colab.research.google.com/github/{address})" in (
+        committed.cells[0].source
+    )
+
+
+def test_all_are_of_one_repository(notebooks):
+    paths = [notebooks / f"{name}.ipynb" for name in NAMES]
+    assert len({repository(nbformat.read(path, as_version=4)) for path in paths}) == 1
+
+
+@every_notebook
+def test_committed_outputs(committed, notebooks, name):
+    assert (notebooks / f"{name}.ipynb").stat().st_size < LARGEST
+    counts = [cell.execution_count for cell in code_cells(committed)]
+    assert counts == list(range(1, len(counts) + 1))  # in one go, from top to bottom
+    assert "No GPU here" in text(committed)  # not of the quick mode
+    assert pictures(committed)
+    assert not NOISE.search(text(committed))
+    kinds = {output.get("name", output.output_type) for output in outputs(committed)}
+    assert kinds <= {"stdout", "execute_result", "display_data"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="Colab's backend is TensorFlow"
+)
+@every_notebook
+def test_runs_from_top_to_bottom(committed, notebooks, name, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(notebooks)
+    monkeypatch.setenv("KERAS_GDRN_QUICK", "1")
+    from execute import execute
+
+    executed = execute(notebooks / f"{name}.ipynb", tmp_path)
+    nbformat.validate(executed)
+    assert pictures(executed) == pictures(committed)
+    assert not NOISE.search(text(executed))
+    assert len(json.dumps(executed)) < LARGEST
+    streams = {output.get("name", "stdout") for output in outputs(executed)}
+    assert streams == {"stdout"}  # nothing to warn of

@@ -1,0 +1,184 @@
+"""own_data.py: from a folder of image files to a network, its test and its transfer."""
+
+import json
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.examples._images import network, write_folder, write_image
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "own_data.md"
+SMALL = ("--side", 12, "--widths", 4, 4, "--epochs", 1, "--factors", 0.5, 1)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Even though the .*run_functions_eagerly"),
+    pytest.mark.filterwarnings("ignore:The structure of `inputs` doesn't match"),
+]
+
+
+@pytest.fixture(autouse=True)
+def eagerly(monkeypatch, tmp_path):
+    """In a folder of its own, without tracing, which takes longer than these steps."""
+    monkeypatch.chdir(tmp_path)
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def script(examples, monkeypatch):
+    import own_data
+
+    monkeypatch.setattr(own_data, "SIX_SCALES", (0.7, 1.4))
+    monkeypatch.setattr(own_data.common, "VERBOSE", 0)
+    return own_data
+
+
+@pytest.fixture
+def run(script, monkeypatch):
+    def on(*arguments):
+        monkeypatch.setattr(sys, "argv", ["own_data.py", *map(str, arguments)])
+        script.main()
+
+    return on
+
+
+def test_from_a_folder_to_answers(run, tmp_path, monkeypatch, capsys):
+    import predict
+
+    write_folder(tmp_path / "photos")
+    run("photos", *SMALL, "--out", "first")
+    results = json.loads((tmp_path / "first/results.json").read_text(encoding="utf-8"))
+    assert results["images"] == {"training": 16, "test": 4}
+    assert results["classes"] == ["bright", "dark"]
+    assert results["factors"] == [0.5, 1.0] and results["sigma0"] == [0.7, 1.4]
+    for picture in ("scale_generalisation.png", "scale_selection.png", "sizes.png"):
+        assert (tmp_path / "first" / picture).stat().st_size > 1000
+    model = keras.saving.load_model(tmp_path / "first/model.keras")
+    assert model.input_shape == (None, 12, 12, 3)
+    known = json.loads((tmp_path / "first/network.json").read_text(encoding="utf-8"))
+    assert known == {"classes": ["bright", "dark"], "side": 12}
+
+    image = next((tmp_path / "photos/dark").iterdir())
+    monkeypatch.setattr(sys, "argv", ["predict.py", "first/model.keras", str(image)])
+    predict.main()
+    assert re.search(r": (dark|bright), \d+\.\d %, σ₀ = ", capsys.readouterr().out)
+
+    run("photos", *SMALL, "--out", "second", "--start-from", "first/model.keras")
+    with pytest.raises(SystemExit, match="start_from: None, now first"):
+        run("photos", *SMALL, "--out", "first", "--start-from", "first/model.keras")
+
+
+def test_each_image_is_read_once_with_its_label(script, tmp_path):
+    train, test, classes = script.read_folder(write_folder(tmp_path / "p"), 16, 3, 0)
+    for images in (train, test):
+        bright = images.pixels.mean(axis=(1, 2, 3)) > 128
+        np.testing.assert_array_equal(bright, images.labels == classes.index("bright"))
+    assert len(train.labels) == 16 and train.pixels.shape[1:] == (16, 16, 3)
+    once = {image.tobytes() for image in [*train.pixels, *test.pixels]}
+    assert len(once) == 20
+
+
+@pytest.mark.parametrize(("factor", "side"), [(0.5, 4), (1.0, 8), (1.3, 11), (2.0, 16)])
+def test_size_factors(script, factor, side):
+    pixels = np.zeros((3, 16, 16, 1), "uint8")
+    pixels[:, 4:12, 4:12] = 255  # a square of half the image's side
+    images = script.Images(pixels, np.arange(3, dtype="int32"))
+    ((resized, labels),) = script.batches(images, factor, 3).as_numpy_iterator()
+    assert resized.shape == (3, side, side, 1)
+    assert 0 <= resized.min() < 0.01 and 0.85 < resized.max() <= 1
+    assert resized[0, side // 2].mean() == pytest.approx(0.5, abs=0.05)
+    assert list(labels) == [0, 1, 2]
+
+
+def test_each_epoch_has_another_order_and_all_images(script):
+    images = script.Images(np.zeros((9, 4, 4, 1), "uint8"), np.arange(9, dtype="int32"))
+    orders = []
+    for _ in range(2):
+        data = script.batches(images, 1.0, 4, seed=5)
+        for _ in range(2):
+            epoch = [labels for _, labels in data.as_numpy_iterator()]
+            orders.append(np.concatenate(epoch))
+    assert all(sorted(order) == list(range(9)) for order in orders)
+    np.testing.assert_array_equal(orders[0], orders[2])
+    np.testing.assert_array_equal(orders[1], orders[3])
+    assert list(orders[0]) != list(orders[1])
+
+
+def test_transfer_keeps_all_but_the_last_layer(script):
+    before = network(zero_order=True)
+    channel = script.transferred(before, 7, (24, 20, 3))
+    assert channel.output_shape == (None, 7) and channel.input_shape[1:] == (24, 20, 3)
+    of_before = before.get_layer("scale_channels").network
+    for name in ("stem_conv", "stem_bn"):
+        assert channel.get_layer(name) is of_before.get_layer(name)
+    old, new = (c.get_layer("head") for c in (of_before, channel))
+    assert (old.filters, new.filters) == (2, 7)
+    assert (new.sigma, new.order, new.zero_order) == (old.sigma, 1, True)
+    assert channel.layers[-1].mode == "max"
+
+
+def no_folder(folder):
+    return "none"
+
+
+def one_class(folder):
+    write_image(folder / "photos/cat/1.png")
+    return "photos"
+
+
+def no_images(folder):
+    for name in ("cat", "dog"):
+        (folder / "photos" / name).mkdir(parents=True)
+    return "photos"
+
+
+def a_class_without_images(folder):
+    (write_folder(folder / "photos") / "cat").mkdir()
+    return "photos"
+
+
+def unreadable_file(folder):
+    (write_folder(folder / "photos") / "dark/broken.jpg").write_bytes(b"no image")
+    return "photos"
+
+
+def not_from_a_network(folder):
+    write_folder(folder / "photos")
+    return "photos", "--start-from", "photos/dark/0.jpg"
+
+
+REFUSED = {
+    no_folder: "none",
+    one_class: r"at least two classes. Received: \['cat'\]",
+    no_images: "No training images found in directory",
+    a_class_without_images: r"with none for \['cat'\]",
+    unreadable_file: "broken.jpg cannot be read as an image",
+    not_from_a_network: "must be a .keras file. Received: photos/dark/0.jpg",
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_refused(run, arguments, tmp_path):
+    given = arguments(tmp_path)
+    given = (given,) if isinstance(given, str) else given
+    with pytest.raises(SystemExit, match="error: .*" + REFUSED[arguments]):
+        run(*given, *SMALL)
+
+
+def test_the_page_runs(tmp_path):
+    """Its blocks, one after the other, in a folder with photos."""
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "page.py").write_text("".join(blocks), encoding="utf-8")
+    write_folder(tmp_path / "photos", count=4)
+    page = runpy.run_path(str(tmp_path / "page.py"))
+    assert page["network"].output_shape == (None, 7)
+    image = np.random.default_rng(0).random((1, 120, 160, 3)).astype("float32")
+    assert page["backbone"](image).shape == (1, 4, 120, 160, 12)

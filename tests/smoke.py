@@ -1,0 +1,38 @@
+"""Whether an installed package works: trains a small network, saves and loads it.
+
+Run from outside the checkout, by install.py.
+"""
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+
+import keras_gdrn
+from keras_gdrn import data, evaluation, models, training
+
+
+def main() -> None:
+    checkout = Path(__file__).resolve().parents[1]
+    installed = Path(keras_gdrn.__file__).resolve()
+    assert checkout not in installed.parents, f"{installed} is not the installed one"
+    assert files("keras_gdrn").joinpath("py.typed").is_file(), "no type hints"
+
+    images, labels = data.rescaled_arrays("digits", "train", limit=64)
+    model = models.gauss_der_resnet((40, 40, 1), 10, [4, 4], 1.3, sigma0=[0.7, 1.4])
+    training.fit(model, training.Recipe(1, 32), (images, labels), verbose=0)
+    model.save("model.keras")
+    loaded = keras.saving.load_model("model.keras")
+    scores = [keras.ops.convert_to_numpy(m(images[:8])) for m in (model, loaded)]
+    np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
+    histogram = evaluation.scale_selection_histogram(loaded, {1.0: (images, labels)})
+    assert histogram.shares.shape == (1, 2)
+    print(f"keras_gdrn {keras_gdrn.__version__} works with Keras {keras.__version__}")
+
+
+if __name__ == "__main__":
+    main()

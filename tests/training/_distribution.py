@@ -1,0 +1,146 @@
+"""Training on virtual devices, or as one of two JAX processes.
+
+It is a process of its own, for the number of devices is fixed before the first tensor
+is made. Arguments: `devices FILE` or `process FILE HOST:PORT NUMBER`.
+"""
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from keras_gdrn.data import rescaled_arrays
+from keras_gdrn.layers import GaussDerConv, ScaleChannels, ScalePooling
+from keras_gdrn.training import Augmentation, Recipe, fit, on_devices
+
+DEVICES = 2
+BACKEND = keras.backend.backend()
+TRAINING = rescaled_arrays("digits", "train", canvas=12, limit=45)  # 16 + 16 + 13
+VALIDATION = rescaled_arrays("digits", "test", canvas=12, limit=29)  # 16 + 13
+RECIPE = Recipe(2, 16, augmentation=Augmentation(flip=0.5, brightness=0.2))
+
+
+def network(dropout: float = 0.0) -> keras.Model:
+    """Batch normalization in a network in a layer, and dropout.
+
+    No parameter has a gradient of zero in theory, whose rounding errors the optimizer
+    would blow up to whole steps: so no bias before the normalization.
+    """
+    keras.utils.set_random_seed(0)
+    image = keras.Input((12, 12, 1))
+    x = GaussDerConv(4, 1.0, order=1, use_bias=False)(image)
+    x = layers.ReLU()(layers.BatchNormalization(momentum=0.9)(x))
+    x = layers.Dense(10)(layers.GlobalAveragePooling2D()(x))
+    channels = ScaleChannels(keras.Model(image, x), [0.5, 0.7])
+    pooling = ScalePooling("average", dropout=dropout)
+    return keras.Model(image, pooling(channels(image)))
+
+
+def trained(count, data=TRAINING, dropout=0.0, **options) -> dict:
+    with on_devices(count):
+        model = network(dropout)
+        history = fit(model, RECIPE, data, verbose=0, **options).history
+    history.pop("seconds")
+    return {
+        "history": history,
+        "weights": [weight.tolist() for weight in model.get_weights()],
+        "devices": devices_of(model),
+        "synchronized": [
+            part["config"]["synchronized"]
+            for part in model.layers[1].network.get_config()["layers"]
+            if part["class_name"] == "BatchNormalization"
+        ],
+    }
+
+
+def in_two_calls(folder: Path) -> dict:
+    """What is trained on all devices, with an interruption after the first epoch."""
+    options = {"out": folder, "validation_data": VALIDATION}
+    trained("all", max_minutes=0, **options)
+    return trained("all", **options)
+
+
+def devices_of(model: keras.Model) -> int:
+    value = model.weights[0].value
+    if BACKEND == "jax":
+        return len(value.sharding.device_set)
+    return len(getattr(value, "values", [value]))
+
+
+def draws() -> list:
+    """What the devices draw for the dropout of their shares of a batch."""
+    from keras_gdrn.training._callbacks import EpochSeeds
+
+    def drawn():
+        return keras.random.uniform((8,), seed=model.layers[-1].seed_generator)
+
+    with on_devices("all"):
+        model = network(dropout=0.3)
+        seeds = EpochSeeds(0)
+        seeds.set_model(model)
+        seeds.on_epoch_begin(0)
+        strategy = tf.distribute.get_strategy()
+        found = strategy.experimental_local_results(strategy.run(drawn))
+    model = network(dropout=0.3)
+    seeds.set_model(model)
+    seeds.on_epoch_begin(0)
+    return [value.numpy().tolist() for value in (drawn(), *found)]
+
+
+def refused(scope, recipe=RECIPE, model=None, **options) -> str:
+    """The error that training ends with; the model is built in the scope."""
+    try:
+        with scope:
+            fit(model or network(), recipe, TRAINING, verbose=0, **options)
+    except (RuntimeError, ValueError, FileExistsError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "none"
+
+
+def on_virtual_devices(folder: Path) -> dict:
+    if BACKEND == "tensorflow":
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        parts = [tf.config.LogicalDeviceConfiguration() for _ in range(DEVICES)]
+        tf.config.set_logical_device_configuration(cpu, parts)
+    results: dict = {
+        "one": trained(1, validation_data=VALIDATION),
+        "all": in_two_calls(folder),
+        "built elsewhere": refused(on_devices("all"), model=network()),
+        "batch of 15": refused(on_devices("all"), Recipe(1, 15)),
+        "validation": refused(
+            on_devices("all"),
+            validation_data=tf.data.Dataset.from_tensor_slices(VALIDATION).batch(9),
+        ),
+        "3 steps": refused(on_devices("all"), steps_per_execution=3),
+    }
+    if BACKEND == "tensorflow":
+        results["draws"] = draws()
+        results["XLA"] = refused(on_devices("all"), jit_compile=True)
+    else:
+        even = tuple(part[:32] for part in TRAINING)
+        for count in (1, "all"):
+            results[f"dropout {count}"] = trained(count, even, dropout=0.3)
+    return results
+
+
+def as_process(folder: Path, address: str, number: int) -> dict:
+    keras.distribution.initialize(address, 2, number)
+    return {
+        "all": in_two_calls(folder),
+        "no scope": refused(contextlib.nullcontext()),
+        "another run": refused(on_devices("all"), out=folder, seed=1),
+    }
+
+
+if __name__ == "__main__":
+    kind, name, *others = sys.argv[1:]
+    file = Path(name)
+    if kind == "devices":
+        found = on_virtual_devices(file.with_suffix(""))
+    else:
+        found = as_process(file.with_suffix(""), others[0], int(others[1]))
+    file.write_text(json.dumps(found), encoding="utf-8")
