@@ -30,10 +30,12 @@ def start(backend: str, kind: str, file: Path, *arguments: str) -> subprocess.Po
     flags = os.environ["XLA_FLAGS"]  # of conftest.py, to compile quickly
     if kind == "devices":
         flags += " --xla_force_host_platform_device_count=2"
+    # With oneDNN, TensorFlow 2.21 crashes on convolutions on several logical CPUs.
+    own = {"KERAS_BACKEND": backend, "XLA_FLAGS": flags, "TF_ENABLE_ONEDNN_OPTS": "0"}
     return subprocess.Popen(
         command,
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "KERAS_BACKEND": backend, "XLA_FLAGS": flags},
+        env={**os.environ, **own},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
