@@ -29,6 +29,7 @@ from matplotlib.figure import Figure
 from keras_gdrn.data import rescale
 from keras_gdrn.evaluation import scale_shares
 from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.models._copies import only_layer
 from keras_gdrn.visualization import size_label
 
 KNOWN = "network.json"
@@ -127,16 +128,6 @@ def with_scores_of_scales(model: keras.Model) -> keras.Model:
     pooling = only_layer(model, ScalePooling)
     only_layer(model, ScaleChannels)
     return keras.Model(model.input, [pooling.input, model.output])
-
-
-def only_layer(model: keras.Model, kind: type) -> Any:
-    found = [layer for layer in model.layers if isinstance(layer, kind)]
-    if len(found) != 1:
-        raise ValueError(
-            f"The network must apply one {kind.__name__}, as those of gauss_der_resnet "
-            f"do. Received: {model.name!r} with {len(found)} of them"
-        )
-    return found[0]
 
 
 def read_image(path: Path | str, channels: int) -> np.ndarray:
