@@ -79,15 +79,22 @@ def plain_conv(filters, sigma, activation=None):
     return keras.layers.Conv2D(filters, 3, padding="same", activation=activation)
 
 
-def residual_network(input_shape, classes, widths, ratio, convolution) -> keras.Model:
+def plain_normalization():
+    """Keras' own layer, which on TensorFlow is many operations."""
+    return keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5)
+
+
+def residual_network(
+    input_shape, classes, widths, ratio, convolution, normalization=batch_normalization
+) -> keras.Model:
     """The architecture of `scale_channel` with another convolution."""
     x = image = keras.Input(input_shape)
-    x = keras.layers.ReLU()(_normalized(convolution(widths[0], 1.0)(x)))
+    x = keras.layers.ReLU()(normalization()(convolution(widths[0], 1.0)(x)))
     for block, width in enumerate(widths[1:], start=1):
-        y = _normalized(convolution(width, ratio**block)(x))
-        y = _normalized(convolution(width, ratio**block)(keras.layers.ReLU()(y)))
+        y = normalization()(convolution(width, ratio**block)(x))
+        y = normalization()(convolution(width, ratio**block)(keras.layers.ReLU()(y)))
         if x.shape[-1] != width:
-            x = _normalized(keras.layers.Conv2D(width, 1)(x))
+            x = normalization()(keras.layers.Conv2D(width, 1)(x))
         x = keras.layers.ReLU()(keras.layers.Add()([x, y]))
     x = convolution(classes, ratio ** len(widths), activation="relu")(x)
     return keras.Model(image, SpatialSelection("center")(x))
@@ -98,10 +105,6 @@ def scale_invariant(channel: keras.Model, sigma0) -> keras.Model:
     return keras.Model(
         image, ScalePooling("max")(ScaleChannels(channel, sigma0)(image))
     )
-
-
-def _normalized(x):
-    return batch_normalization()(x)
 
 
 def _smooth(x, sigma, axis):

@@ -45,20 +45,29 @@ def layer_contenders(width: int, sigma: float) -> dict:
 def network_contenders(batch: int) -> dict:
     """Functions that build a network, and the number of images that it is given.
 
-    The 3×3 network gets six times the images: as many passes as six scale channels.
+    The 3×3 networks get six times the images: as many passes as six scale channels.
     """
     preset = PRESETS["rescaled_cifar10"]
 
-    def network(convolution):
+    def network(convolution, **options):
         return contenders.residual_network(
-            preset.input_shape, 10, preset.widths, preset.ratio, convolution
+            preset.input_shape, 10, preset.widths, preset.ratio, convolution, **options
+        )
+
+    def plain():
+        return network(
+            contenders.plain_conv, normalization=contenders.plain_normalization
         )
 
     def paper(filters, sigma, activation=None):
         return contenders.PaperConv(filters, sigma, activation)
 
     return {
-        "3×3 ResNet": (lambda: network(contenders.plain_conv), 6 * batch),
+        "3×3 ResNet": (plain, 6 * batch),
+        "3×3 ResNet, our batch normalization": (
+            lambda: network(contenders.plain_conv),
+            6 * batch,
+        ),
         "GaussDerResNet": (lambda: from_preset("rescaled_cifar10"), batch),
         "paper's scheme": (
             lambda: contenders.scale_invariant(network(paper), preset.sigma0),

@@ -46,7 +46,9 @@ _MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=2500)
 SMALL = {
     "mnist": _MNIST,
     "fashion_mnist": replace(_MNIST, test_limit=1000),
-    "cifar10": Small((16, 24, 32, 48), 1.6, 48, 64, epochs=8, limit=20000),
+    "cifar10": Small(
+        (16, 24, 32, 48), 1.6, 48, 64, epochs=8, limit=20000, tuned_limit=10000
+    ),
     "stl10": Small((12, 16, 24, 32), 1.9, 96, 192, 12, None, 6, None, None, 200),
     "stl10_original": Small((12, 16, 24, 32), 2.2, 96, 96, 12, test_limit=None),
 }

@@ -101,21 +101,30 @@ def _backward(y_bar, coefficients, kernel, factors, indices):
 
 
 def _grouped(factors: list[list[AxisFactors]]) -> list[list[list[AxisFactors]]]:
-    """Neighboring scales that are not reduced along any axis form a group.
+    """Neighboring scales form a group that takes its steps together.
 
-    They take the same steps on arrays of the same sizes; only the operators differ, and
-    one product with the stack of these serves all. That leaves about half of the
-    operations to trace and to launch.
+    One product with the stack of their operators serves all, which leaves about a third
+    of the operations to trace and to launch. Arrays of a group have the same sizes:
+    those of scales that are not reduced along any axis, or, where all axes are reduced
+    by half and more, the largest, which costs little there.
     """
     groups = []
-    for reduced, run in itertools.groupby(factors, key=_is_reduced):
-        run = list(run)
-        groups += [[axes] for axes in run] if reduced else [run]
+    for alike, run in itertools.groupby(factors, key=_alike):
+        groups += [list(run)] if alike else [[axes] for axes in run]
     return groups
 
 
-def _is_reduced(axes: list[AxisFactors]) -> bool:
-    return any(axis.analysis is not None for axis in axes)
+def _alike(axes: list[AxisFactors]) -> str | None:
+    if all(axis.analysis is None for axis in axes):
+        return "not reduced"
+    if all(axis.analysis is not None and _is_halved(axis) for axis in axes):
+        return "halved"
+    return None
+
+
+def _is_halved(axis: AxisFactors) -> bool:
+    rank, size = axis.analysis.shape
+    return 2 * rank <= size
 
 
 def _folded(x, scales: int, sizes: list, number: int, channels: int):
@@ -198,12 +207,12 @@ def _tensors(group: list[list[AxisFactors]], dtype, adjoint=False) -> list[AxisF
     def tensor(*matrices):
         if matrices[0] is None:
             return None
-        library = np if isinstance(matrices[0], np.ndarray) else ops
-        stack = library.stack(matrices)[:, None]
-        if library is np:
-            stack = np.where(np.abs(stack) < _VANISHED, 0.0, stack)
+        if isinstance(matrices[0], np.ndarray):
+            stack, swapaxes = _padded(matrices)[:, None], np.swapaxes
+        else:
+            stack, swapaxes = ops.stack(matrices)[:, None], ops.swapaxes
         return ops.convert_to_tensor(
-            library.swapaxes(stack, -1, -2) if adjoint else stack, dtype
+            swapaxes(stack, -1, -2) if adjoint else stack, dtype
         )
 
     def tensors(scales):
@@ -218,6 +227,15 @@ def _tensors(group: list[list[AxisFactors]], dtype, adjoint=False) -> list[AxisF
     distinct = {tuple(map(id, scales)): scales for scales in zip(*group, strict=True)}
     converted = {key: tensors(scales) for key, scales in distinct.items()}
     return [converted[tuple(map(id, scales))] for scales in zip(*group, strict=True)]
+
+
+def _padded(matrices: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The stack of `matrices`, with rows and columns of zeros up to the largest."""
+    rows, columns = np.max([matrix.shape for matrix in matrices], axis=0)
+    stack = np.zeros((len(matrices), rows, columns))
+    for padded, matrix in zip(stack, matrices, strict=True):
+        padded[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return np.where(np.abs(stack) < _VANISHED, 0.0, stack)
 
 
 def _scales(axes: list[AxisFactors]) -> int:
