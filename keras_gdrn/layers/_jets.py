@@ -110,7 +110,8 @@ def _grouped(factors: list[list[AxisFactors]]) -> list[list[list[AxisFactors]]]:
     """
     groups = []
     for alike, run in itertools.groupby(factors, key=_alike):
-        groups += [list(run)] if alike else [[axes] for axes in run]
+        scales = list(run)
+        groups += [scales] if alike else [[axes] for axes in scales]
     return groups
 
 

@@ -35,12 +35,12 @@ class Filtered(keras.layers.Layer):
 def test_own_gradient_is_that_of_automatic_differentiation(sizes, mixing, boundary):
     rng = np.random.default_rng(0)
     indices = kernels.multi_indices(len(sizes), 2, zero_order=True)
-    # At the fine scale no axis is reduced, at the coarse one those that are worth it.
+    # At fine scales no axis is reduced, at coarse ones those that are worth it.
     factors = [
         [kernels.axis_factors(n, sigma, 2, boundary, 0.05) for n in sizes]
-        for sigma in (0.6, 4.0)
+        for sigma in (0.6, 0.9, 4.0, 5.0)
     ]
-    assert any(axis.analysis is not None for axis in factors[1])
+    assert any(axis.analysis is not None for axis in factors[2])
     x = rng.normal(size=(4, *sizes, 3))
     kernel = rng.normal(size=(len(indices), *mixing))
     upstream = rng.normal(size=(4, *sizes, mixing[-1]))
@@ -53,19 +53,32 @@ def test_own_gradient_is_that_of_automatic_differentiation(sizes, mixing, bounda
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_each_part_of_the_batch_is_at_its_own_scale():
+@pytest.mark.parametrize(
+    ("sigmas", "groups"),
+    [
+        ((0.6, 3.0), [1, 1]),
+        ((0.6, 0.9, 2.5, 6.0, 8.0, 11.0), [2, 1, 3]),
+        ((8.0, 0.6, 11.0), [1, 1, 1]),
+    ],
+)
+def test_each_part_of_the_batch_is_at_its_own_scale(sigmas, groups):
     indices = kernels.multi_indices(2, 1)
     factors = [
-        [kernels.axis_factors(n, sigma, 1, "zero", 1e-3) for n in (8, 9)]
-        for sigma in (0.6, 3.0)
+        [kernels.axis_factors(n, sigma, 1, "zero", 1e-3) for n in (24, 27)]
+        for sigma in sigmas
     ]
+    assert [len(group) for group in _jets._grouped(factors)] == groups
     rng = np.random.default_rng(0)
-    x, kernel = rng.normal(size=(4, 8, 9, 3)), rng.normal(size=(2, 3, 5))
-    both = _jets.filtered(ops.array(x), ops.array(kernel), factors, indices)
-    for part, axes in enumerate(factors):
-        half = ops.array(x[2 * part : 2 * part + 2])
-        alone = _jets.filtered(half, ops.array(kernel), [axes], indices)
-        np.testing.assert_allclose(both[2 * part : 2 * part + 2], alone, rtol=1e-5)
+    x = rng.normal(size=(2 * len(sigmas), 24, 27, 3))
+    kernel = ops.array(rng.normal(size=(2, 3, 5)))
+    together = ops.split(
+        _jets.filtered(ops.array(x), kernel, factors, indices), len(sigmas)
+    )
+    for actual, part, axes in zip(
+        together, np.split(x, len(sigmas)), factors, strict=True
+    ):
+        alone = _jets.filtered(ops.array(part), kernel, [axes], indices)
+        np.testing.assert_allclose(actual, alone, rtol=1e-5, atol=1e-5)
 
 
 def test_no_denormal_numbers():

@@ -1,0 +1,103 @@
+"""Batch normalization: Keras' own function, on TensorFlow by its fused operation."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.layers._batch_normalization import (
+    BatchNormalization,
+    batch_normalization,
+)
+from tests._gradients import gradients
+
+SHAPES = {"line": (4, 9, 5), "image": (4, 6, 7, 5), "volume": (3, 4, 5, 2, 5)}
+ROLES = ("gamma", "beta", "moving_mean", "moving_variance")
+each_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+on_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="fused on TensorFlow only"
+)
+
+
+def drawn(shape, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(3.0, 2.0, shape).astype("float32")
+
+
+def as_float32(value) -> np.ndarray:
+    return keras.ops.convert_to_numpy(keras.ops.cast(value, "float32"))
+
+
+def pair(shape, **options) -> tuple[keras.layers.Layer, ...]:
+    """Ours and Keras' own layer, with the same weights."""
+    layers = []
+    for kind in (BatchNormalization, keras.layers.BatchNormalization):
+        layer = kind(momentum=0.9, epsilon=1e-5, **options)
+        layer.build((None,) * (len(shape) - 1) + shape[-1:])
+        for seed, weight in enumerate(layer.weights):
+            weight.assign(np.abs(drawn(weight.shape, seed)))
+        layers.append(layer)
+    return tuple(layers)
+
+
+@each_shape
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_training_step_is_that_of_keras(dtype, shape):
+    ours, theirs = pair(shape, dtype=dtype)
+    before = ours.moving_variance.numpy()
+    x, upstream = drawn(shape), drawn(shape, seed=1)
+    computed, expected = (
+        [layer(x, training=True), *gradients(layer, x, upstream, training=True)]
+        for layer in (ours, theirs)
+    )
+    assert keras.backend.standardize_dtype(computed[0].dtype) == ours.compute_dtype
+    for actual, desired in zip(computed, expected, strict=True):
+        actual, desired = as_float32(actual), as_float32(desired)
+        tolerance = 1e-4 if dtype == "float32" else 1e-2
+        atol = tolerance * np.max(np.abs(desired))
+        np.testing.assert_allclose(actual, desired, atol=atol)
+    for role in ROLES:
+        actual, desired = getattr(ours, role), getattr(theirs, role)
+        np.testing.assert_allclose(actual, desired, rtol=1e-4, err_msg=role)
+    assert not np.allclose(ours.moving_variance, before, rtol=1e-2)
+
+
+@each_shape
+def test_inference_is_that_of_keras(shape):
+    ours, theirs = pair(shape)
+    np.testing.assert_allclose(ours(drawn(shape)), theirs(drawn(shape)), rtol=1e-6)
+    ours.trainable = theirs.trainable = False  # frozen: inference in training too
+    actual, expected = (layer(drawn(shape), training=True) for layer in (ours, theirs))
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def operations(layer, shape) -> list[str]:
+    import tensorflow as tf
+
+    step = tf.function(lambda x: layer(x, training=True))
+    traced = step.get_concrete_function(tf.TensorSpec((None, *shape[1:])))
+    return [operation.type for operation in traced.graph.get_operations()]
+
+
+@on_tensorflow
+@each_shape
+def test_is_one_operation(shape):
+    ours, theirs = pair(shape)
+    assert operations(ours, shape).count("FusedBatchNormV3") == 1
+    assert "FusedBatchNormV3" not in operations(theirs, shape)
+
+
+@on_tensorflow
+@pytest.mark.parametrize(
+    "options",
+    [{"synchronized": True}, {"scale": False}, {"center": False}, {"axis": 1}],
+    ids=str,
+)
+def test_what_the_fused_operation_cannot_do_is_done_by_keras(options):
+    ours = BatchNormalization(**options)
+    ours.build((None, 6, 7, 5))
+    assert "FusedBatchNormV3" not in operations(ours, (4, 6, 7, 5))
+
+
+def test_a_copy_has_the_same_constants():
+    layer = batch_normalization("bn")
+    copy = BatchNormalization.from_config(layer.get_config())
+    assert (copy.momentum, copy.epsilon, copy.name) == (0.9, 1e-5, "bn")
