@@ -13,6 +13,14 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true",
 )
 
+# Side by side, each process keeps to its share of the processor: threads of several on
+# the same cores wait for one another, and small networks take ten times as long.
+if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
+    number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    cores = sorted(os.sched_getaffinity(0))
+    share = cores[number :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]
+    os.sched_setaffinity(0, share or cores)
+
 import keras
 import pytest
 
