@@ -100,6 +100,17 @@ def test_truncation_radius_is_pyscsps(sigma, dimensions):
     assert kernels.truncation_radius(sigma, 5e-3, dimensions) == length // 2
 
 
+def test_fourier_response_is_computed_in_float64():
+    theta = np.array([0.3, 1.1], "float32")
+    exact = kernels.fourier_response(theta.astype("float64"), 2.0, 2)
+    assert np.array_equal(kernels.fourier_response(theta, 2.0, 2), exact)
+
+
+def test_truncation_radius_is_that_of_a_line_unless_told():
+    line, plane = (kernels.truncation_radius(6.0, 5e-3, d) for d in (1, 2))
+    assert kernels.truncation_radius(6.0, 5e-3) == line < plane
+
+
 def test_truncation_radius_of_an_error_below_rounding():
     assert kernels.truncation_radius(2.0, 1e-16) > kernels.truncation_radius(2.0, 1e-14)
 
@@ -253,6 +264,7 @@ def test_multinomials_expand_the_power_of_a_sum(order, dimensions):
 def test_multinomial_counts_orderings():
     for alpha in itertools.product(range(4), range(3), range(2)):
         assert kernels.multinomial(alpha) == _reference.orderings(alpha)
+    assert isinstance(kernels.multinomial((2, 1)), int)
 
 
 # Errors
@@ -260,13 +272,15 @@ def test_multinomial_counts_orderings():
 
 @pytest.mark.parametrize("sigma", [0, -1.0, math.nan, math.inf, True, "1", None])
 def test_sigma_is_refused(sigma):
-    with pytest.raises(ValueError, match=rf"`sigma`.*Received: sigma={sigma!r}"):
+    with pytest.raises(ValueError, match=rf"^`sigma`.*Received: sigma={sigma!r}$"):
         kernels.discrete_gaussian(sigma, 3)
 
 
 @pytest.mark.parametrize("epsilon", [0, 1, -1e-3, math.nan, True, "small"])
 def test_epsilon_is_refused(epsilon):
-    with pytest.raises(ValueError, match=rf"`epsilon`.*Received: epsilon={epsilon!r}"):
+    with pytest.raises(
+        ValueError, match=rf"^`epsilon`.*Received: epsilon={epsilon!r}$"
+    ):
         kernels.truncation_radius(1.0, epsilon)
 
 
@@ -286,6 +300,9 @@ def test_arguments_are_refused(call, message):
 
 def test_reach_is_refused_only_beyond_every_axis():
     kernels.check_reach(9.0, (8, 10))
+    kernels.check_reach(10.0, (8, 10))
     kernels.check_reach(99.0, (8, None))
-    with pytest.raises(ValueError, match=r"`sigma`.*sigma=11 .*\(8, 10\)"):
+    with pytest.raises(
+        ValueError, match=r"^The .*`sigma`.*sigma=11 .*\(8, 10\) pixels$"
+    ):
         kernels.check_reach(11.0, (8, 10))
