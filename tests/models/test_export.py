@@ -1,7 +1,9 @@
 """Exported networks, each in its own runtime, against the model on the same images."""
 
 import json
+import re
 import zipfile
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -16,6 +18,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:In the future .np.object.:FutureWarning"),
 ]
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
 SHAPE, OTHER = (12, 10, 3), (9, 14, 3)
 
 
@@ -113,6 +116,28 @@ def test_unknown_size(format, exported):
     run = exported(free, format)
     for batch, shape in [(1, SHAPE), (3, SHAPE), (2, OTHER)]:
         assert_same(run, with_input_shape(model, shape), images(batch, shape))
+
+
+def test_the_examples_of_the_page(tmp_path, monkeypatch):
+    for package in ("onnx", "tf2onnx", "onnxruntime", "ai_edge_litert"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    Path("runs/own_data").mkdir(parents=True)
+    network().save("runs/own_data/model.keras")
+    names = {"keras": keras, "np": np, "images": images(2)}
+    answers = []
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    for block in blocks:
+        exec(block, names)
+        if "scores" in names:
+            answers.append(np.asarray(names.pop("scores")))
+    expected = names["model"].predict(names["images"], verbose=0)
+    assert len(answers) == 3
+    for answer in answers:
+        np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-5)
+    assert names["any_size"].input_shape == (None, None, None, 3)
+    assert [output.shape[1:] for output in names["both"].outputs] == [(2, 5), (5,)]
+    assert Path("any_size").is_dir() and Path("with_scales").is_dir()
 
 
 def test_a_saved_network_holds_no_code(tmp_path):
