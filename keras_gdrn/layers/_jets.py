@@ -118,12 +118,12 @@ def _grouped(factors: list[list[AxisFactors]]) -> list[list[list[AxisFactors]]]:
 def _alike(axes: list[AxisFactors]) -> str | None:
     if all(axis.analysis is None for axis in axes):
         return "not reduced"
-    if all(axis.analysis is not None and _is_halved(axis) for axis in axes):
-        return "halved"
-    return None
+    return "halved" if all(map(_is_halved, axes)) else None
 
 
 def _is_halved(axis: AxisFactors) -> bool:
+    if axis.analysis is None:
+        return False
     rank, size = axis.analysis.shape
     return 2 * rank <= size
 
