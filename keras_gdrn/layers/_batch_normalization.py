@@ -36,11 +36,11 @@ class BatchNormalization(keras.layers.BatchNormalization):
         """Whether the fused operation does what the options ask for."""
         return (
             keras.backend.backend() == "tensorflow"
-            and keras.backend.standardize_dtype(inputs.dtype) != "float64"
             and len(inputs.shape) > 2
             and self.axis in (-1, len(inputs.shape) - 1)
             and self.scale
             and self.center
+            and keras.backend.standardize_dtype(self.gamma.dtype) == "float32"
             and not self.synchronized
             and not getattr(self, "renorm", False)  # since Keras 3.14
         )

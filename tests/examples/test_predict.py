@@ -179,7 +179,7 @@ REFUSED = {
     other_channels: r"1 or 3 channels. Received: .* \(None, 16, 16, 2\)",
     other_names: r"each of the 2 classes .* Received: 3 names",
     any_size: "say by --side",
-    plain: "one ScalePooling, .* Received: 'plain' with 0",
+    plain: "one `ScalePooling`. Received: .* 'plain' with 0",
     code: "`?Lambda`? layer",
 }
 

@@ -88,7 +88,14 @@ def test_is_one_operation(shape):
 @on_tensorflow
 @pytest.mark.parametrize(
     "options",
-    [{"synchronized": True}, {"scale": False}, {"center": False}, {"axis": 1}],
+    [
+        {"synchronized": True},
+        {"scale": False},
+        {"center": False},
+        {"axis": 1},
+        {"dtype": "bfloat16"},
+        {"dtype": "float64"},
+    ],
     ids=str,
 )
 def test_what_the_fused_operation_cannot_do_is_done_by_keras(options):
