@@ -103,10 +103,10 @@ def _backward(y_bar, coefficients, kernel, factors, indices):
 def _grouped(factors: list[list[AxisFactors]]) -> list[list[list[AxisFactors]]]:
     """Neighboring scales form a group that takes its steps together.
 
-    One product with the stack of their operators serves all, which leaves about a third
-    of the operations to trace and to launch. Arrays of a group have the same sizes:
-    those of scales that are not reduced along any axis, or, where all axes are reduced
-    by half and more, the largest, which costs little there.
+    One product with the stack of their operators serves all, which leaves fewer
+    operations to trace and to launch. Arrays of a group have the same sizes: those of
+    scales that are not reduced along any axis, or, where all axes are reduced by half
+    and more, the largest, which costs little there.
     """
     groups = []
     for alike, run in itertools.groupby(factors, key=_alike):
