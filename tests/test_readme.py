@@ -1,0 +1,92 @@
+"""The README's examples, executed; only what takes long is made shorter."""
+
+import dataclasses
+import functools
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn import data, models, training
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BUILD, TRAIN, SEARCH = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def shortened(example: str, changes: dict[str, str]) -> str:
+    for long, short in changes.items():
+        assert example.count(long) == 1, long
+        example = example.replace(long, short)
+    return example
+
+
+def random_images(count, shape, classes=10):
+    random = np.random.default_rng(count)
+    images = random.random((count, *shape), dtype="float32")
+    return images, random.integers(classes, size=count)
+
+
+def test_the_functional_model(tmp_path):
+    names = {}
+    exec(BUILD, names)
+    model = names["model"]
+    images, labels = random_images(2, (64, 64, 3))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    assert np.isfinite(model.fit(images, labels, verbose=0).history["loss"]).all()
+    assert model.predict(images, verbose=0).shape == (2, 10)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(again(images), model(images), atol=1e-6)
+
+
+def test_training_by_a_recipe(tmp_path, monkeypatch):
+    name = "rescaled_cifar10"
+    narrow = functools.partial(models.from_preset, widths=(4, 4), sigma0=(1.0,))
+    short = dataclasses.replace(
+        training.RECIPES[name], epochs=1, warmup_epochs=0, batch_size=2
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(models, "from_preset", narrow)
+    monkeypatch.setattr(training, "RECIPES", {name: short})
+    monkeypatch.setattr(
+        data, "rescaled", lambda *_, **__: random_images(4, (64, 64, 3))
+    )
+    names = {}
+    exec(TRAIN, names)
+    result = names["scale_generalisation"](names["model"], names["tests"])
+    assert result.accuracies.shape == (9,)
+    assert (tmp_path / "runs" / "cifar10" / "log.csv").exists()
+
+
+# Keras Tuner still asks for threads by their old name.
+@pytest.mark.filterwarnings(
+    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
+)
+def test_a_search_in_three_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT / "tuning")
+    from search_space import SearchSpace
+
+    images, labels = random_images(32, (40, 40, 1))
+    validation = random_images(8, (40, 40, 1))
+    names = {
+        "images": images,
+        "labels": labels,
+        "validation": validation,
+        "twice_as_large": random_images(9, (40, 40, 1)),
+        "space": SearchSpace(blocks=(1,), stem_width=(4,), width=(4,)),
+    }
+    changes = {
+        "max_trials=20": "max_trials=1",
+        "recipe=Recipe(8, 32)": "recipe=Recipe(1, 32), space=space",
+    }
+    exec(shortened(SEARCH, changes), names)
+    (trial,) = names["tuner"].oracle.get_best_trials(1)
+    assert trial.status == "COMPLETED"
+    assert 0 <= trial.score <= 1
+    assert trial.metrics.get_last_value("over_budget") == 0
+    (model,) = names["tuner"].get_best_models(1)
+    assert model.predict(validation[0], verbose=0).shape == (8, 10)
