@@ -1,6 +1,7 @@
 """Figures of what `evaluation` returns."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,8 +51,18 @@ def plot_scale_generalisation(
     plot.set_xlabel("size factor of the test images (training: shaded)")
     plot.set_ylabel("accuracy [%]")
     # Above the curves, which may be anywhere.
-    plot.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+    columns = _legend_columns(results)
+    plot.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False)
+    if axes is None:  # further rows of the legend leave the curves their height
+        rows = math.ceil(len(results) / columns)
+        figure.set_figheight(figure.get_figheight() + 0.22 * (rows - 1))
     return figure
+
+
+def _legend_columns(names: Iterable[str]) -> int:
+    """At most three, of names that a figure of the usual width has room for."""
+    line, marker = 60, 7  # characters
+    return int(np.clip(line // (marker + max(map(len, names))), 1, 3))
 
 
 def plot_scale_selection_histogram(

@@ -44,6 +44,18 @@ def test_scale_generalisation_has_a_curve_for_each_model():
     assert shaded.x0 < 1 < shaded.x1
 
 
+@pytest.mark.parametrize("length", [1, 10, 20, 48])
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_names_of_any_length_fit(count, length):
+    text = "stl10_average_pretrained, of the first stage only"
+    names = [f"{number}{text[:length]}" for number in range(count)]
+    figure = plot_scale_generalisation({name: curve(0.5) for name in names})
+    assert_draws(figure)
+    (axes,) = figure.axes
+    width, height = axes.get_position().size * figure.get_size_inches()
+    assert width > 5 and height > 3
+
+
 def test_scale_generalisation_needs_results():
     with pytest.raises(ValueError, match="at least one"):
         plot_scale_generalisation({})
