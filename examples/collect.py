@@ -67,9 +67,13 @@ def report(records: Sequence[Mapping[str, Any]]) -> str:
     """A table with a row for each network, and how each run was made."""
     factors = sorted({factor for record in records for factor in record["factors"]})
     rows = [["network", *map(size_label, factors), "published at 1"]]
-    notes = []
+    notes, stages = [], set()
     for record in records:
         for name, accuracies in record["accuracies"].items():
+            stage = name.partition(", ")[2]
+            if stage and (stage, *accuracies) in stages:
+                continue  # taken over from a run that is in the table
+            stages.add((stage, *accuracies))
             found = dict(zip(record["factors"], accuracies, strict=True))
             cells = [f"{100 * found[f]:.2f}" if f in found else "–" for f in factors]
             known = EXPERIMENTS[name].published if name in EXPERIMENTS else ""

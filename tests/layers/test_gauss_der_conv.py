@@ -43,6 +43,29 @@ def test_contract(case, check):
     check(case)
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, ["kernel", "bias"]),
+        (
+            {"separable": True, "trainable_sigma": True},
+            [
+                *("depthwise_kernel", "pointwise_kernel", "depthwise_bias", "bias"),
+                "log_sigma",
+            ],
+        ),
+        (
+            {"separable": True, "use_bias": False},
+            ["depthwise_kernel", "pointwise_kernel"],
+        ),
+    ],
+)
+def test_weights_are_called_what_they_are(options, names):
+    conv = GaussDerConv(4, 1.3, **options)
+    conv.build((None, 8, 8, 3))
+    assert [weight.name for weight in conv.weights] == names
+
+
 def built(conv: GaussDerConv, shape: tuple) -> tuple[GaussDerConv, np.ndarray]:
     """The layer with a value of its own in every weight, and an input in float64."""
     conv.build((None, *shape))
