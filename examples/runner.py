@@ -81,7 +81,8 @@ def run(name: str, experiment: Experiment, options: Options) -> None:
     clock, model = Clock(options.max_minutes), None
     seconds, networks, histogram = {}, {}, None
     for stage in experiment.stages:
-        print(f"{name}: {stage.name}, {len(stage.sigma0)} scale channel(s)")
+        channels = f"{len(stage.sigma0)} scale channel(s)"
+        print(f"{name}: {stage.name}, {'plain' if experiment.plain else channels}")
         with on_devices(options.devices):
             model = network(experiment, stage, options.seed, model)
             seconds[stage.name] = train(model, experiment, stage, options, clock)
