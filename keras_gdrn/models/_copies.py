@@ -1,6 +1,6 @@
 """Copies of functional models, to take graphs apart that others may share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -28,15 +28,24 @@ def copy_by_layers(
 
     def copied(layer):
         if isinstance(layer, ScaleChannels):
-            network = of_network(layer.network)
-            return ScaleChannels(
-                network, layer.sigma0, name=layer.name, dtype=layer.dtype_policy
-            )
+            return scale_channels_like(layer, network=of_network(layer.network))
         return type(layer).from_config(layer.get_config())
 
     copy = keras.models.clone_model(model, input_tensors=image, clone_function=copied)
     copy.set_weights(model.get_weights())
     return copy
+
+
+def scale_channels_like(
+    layer: ScaleChannels, *, network: Any = None, sigma0: Sequence[float] | None = None
+) -> ScaleChannels:
+    """The layer anew, with another network or at other initial scales."""
+    return ScaleChannels(
+        layer.network if network is None else network,
+        layer.sigma0 if sigma0 is None else sigma0,
+        name=layer.name,
+        dtype=layer.dtype_policy,
+    )
 
 
 def only_layer(model: keras.Model, kind: type) -> Any:

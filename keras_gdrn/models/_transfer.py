@@ -6,6 +6,8 @@ import keras
 
 from keras_gdrn.layers import ScaleChannels
 
+from ._copies import scale_channels_like
+
 
 def with_sigma0(model: keras.Model, sigma0: Sequence[float]) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
@@ -32,9 +34,7 @@ def with_sigma0(model: keras.Model, sigma0: Sequence[float]) -> keras.Model:
 
     def rescaled(layer):
         if isinstance(layer, ScaleChannels):
-            return ScaleChannels(
-                layer.network, sigma0, name=layer.name, dtype=layer.dtype_policy
-            )
+            return scale_channels_like(layer, sigma0=sigma0)
         return layer
 
     return _rebuilt(model, model.input_shape[1:], rescaled)
@@ -57,9 +57,7 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
             network = layer.network
             if isinstance(network, keras.Model):
                 network = with_input_shape(network, input_shape)
-            return ScaleChannels(
-                network, layer.sigma0, name=layer.name, dtype=layer.dtype_policy
-            )
+            return scale_channels_like(layer, network=network)
         return layer
 
     return _rebuilt(model, input_shape, resized)

@@ -17,7 +17,6 @@ from keras_gdrn.layers import (
 from keras_gdrn.models import gauss_der_resnet, scale_channel
 from tests.layers._contract import numpy, randomize
 
-BACKEND = keras.backend.backend()
 SHAPE = (12, 10, 3)
 CHANNEL = {"input_shape": SHAPE, "classes": 5, "widths": (4, 4, 6), "ratio": 1.2}
 NETWORK = {**CHANNEL, "sigma0": (0.5, 1.0, 2.0)}
@@ -166,17 +165,6 @@ def test_saved_and_reloaded(tmp_path):
     other = gauss_der_resnet(**NETWORK)
     other.load_weights(tmp_path / "model.weights.h5")
     assert_equal_outputs(model, other)
-
-
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="SavedModel")
-@pytest.mark.parametrize("shape", [SHAPE, (None, None, 3)])
-def test_exported(shape, tmp_path):
-    import tensorflow as tf
-
-    model = randomized(gauss_der_resnet(shape, 5, [4], 1.2, [0.8], order=1))
-    model.export(tmp_path / "exported", verbose=False)
-    loaded = tf.saved_model.load(tmp_path / "exported")
-    assert_equal_outputs(model, loaded.serve)
 
 
 def test_scores_are_float32_under_a_mixed_policy():
