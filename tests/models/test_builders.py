@@ -120,6 +120,7 @@ def test_names_are_hierarchical():
         "stem_conv/kernel",
         "stem_bn/gamma",
         "block1/conv1/kernel",
+        "block1/bn2/gamma",
         "block2/projection/kernel",
         "block2/projection_bn/beta",
         "head/bias",
