@@ -61,8 +61,15 @@ def plot_scale_generalisation(
 
 def _legend_columns(names: Iterable[str]) -> int:
     """At most three, of names that a figure of the usual width has room for."""
-    line, marker = 60, 7  # characters
-    return int(np.clip(line // (marker + max(map(len, names))), 1, 3))
+    line, marker = 76, 9  # characters
+    lengths = [marker + len(name) for name in names]
+    for columns in (3, 2):
+        if (
+            sum(max(part, default=0) for part in np.array_split(lengths, columns))
+            <= line
+        ):
+            return columns
+    return 1
 
 
 def plot_scale_selection_histogram(
