@@ -90,7 +90,7 @@ def reproduce(options: argparse.Namespace) -> None:
         run(options.name, experiment, how)
     except OutOfTime:
         print(f"Out of time; the same command goes on from {out}")
-    except (FileExistsError, FileNotFoundError) as error:
+    except OSError as error:  # other settings, absent data, a full disk
         sys.exit(f"error: {error}")
 
 

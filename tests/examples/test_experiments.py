@@ -104,3 +104,16 @@ def test_second_stage_goes_on_from_the_first(within, runner):
     after = runner.network(experiment, second, 1, model)
     for one, other in zip(model.get_weights(), after.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_full_disk_is_an_error_without_a_traceback(examples, tmp_path, monkeypatch):
+    import reproduce
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(reproduce, "run", full)
+    command = ["reproduce.py", "mnist", "--budget", "smoke", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit, match=r"error: .*No space left on device"):
+        reproduce.main()
