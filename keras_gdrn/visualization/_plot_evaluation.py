@@ -64,10 +64,8 @@ def _legend_columns(names: Iterable[str]) -> int:
     line, marker = 76, 9  # characters
     lengths = [marker + len(name) for name in names]
     for columns in (3, 2):
-        if (
-            sum(max(part, default=0) for part in np.array_split(lengths, columns))
-            <= line
-        ):
+        parts = np.array_split(lengths, columns)
+        if sum(max(part, default=0) for part in parts) <= line:
             return columns
     return 1
 
