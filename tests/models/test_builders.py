@@ -109,6 +109,24 @@ def test_convolution_options_reach_every_layer():
     assert len(channel.losses) == 7
 
 
+def share_cut_off(**options):
+    """Of the scores of a fresh channel that has 50 classes, which ReLU makes zero."""
+    channel = scale_channel((24, 24, 3), 50, [16, 16, 32], 1.25, **options)
+    scores = channel(images(50, (24, 24, 3)), training=True)
+    return np.mean(numpy(scores) == 0)
+
+
+def test_no_class_begins_cut_off():
+    keras.utils.set_random_seed(0)
+    assert share_cut_off() < 0.01
+    assert share_cut_off(bias_initializer="zeros") > 0.2
+    biases = {
+        w.path: numpy(w) for w in scale_channel(**CHANNEL).weights if "bias" in w.path
+    }
+    np.testing.assert_array_equal(biases.pop("head/bias"), 1)
+    assert not np.any(np.concatenate(list(biases.values())))
+
+
 def test_names_are_hierarchical():
     model = gauss_der_resnet(**NETWORK)
     layers = ["image", "scale_channels", "scale_pooling"]
