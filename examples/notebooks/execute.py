@@ -3,8 +3,9 @@
     python examples/notebooks/execute.py                # all of them, in this folder
     python examples/notebooks/execute.py 3_look_inside.ipynb
 
-With the environment variable KERAS_GDRN_QUICK they take seconds, and their outputs mean
-nothing. Needs nbclient and ipykernel, which are in the extra `test`.
+The environment variable KERAS_GDRN_BUDGET is `full`, `small` or `smoke`, which takes
+seconds and means nothing; without it, a GPU decides. Needs nbclient and ipykernel, which
+are in the extra `test`.
 """
 
 import argparse

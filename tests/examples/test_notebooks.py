@@ -107,7 +107,7 @@ def test_committed_outputs(committed, notebooks, name):
 @every_notebook
 def test_runs_from_top_to_bottom(committed, notebooks, name, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(notebooks)
-    monkeypatch.setenv("KERAS_GDRN_QUICK", "1")
+    monkeypatch.setenv("KERAS_GDRN_BUDGET", "smoke")
     from execute import execute
 
     executed = execute(notebooks / f"{name}.ipynb", tmp_path)
