@@ -4,8 +4,8 @@
     python examples/notebooks/execute.py 3_look_inside.ipynb
 
 The environment variable KERAS_GDRN_BUDGET is `full`, `small` or `smoke`, which takes
-seconds and means nothing; without it, a GPU decides. Needs nbclient and ipykernel, which
-are in the extra `test`.
+seconds and means nothing; without it, a GPU decides. Needs nbclient and ipykernel,
+which are in the extra `test`.
 """
 
 import argparse
