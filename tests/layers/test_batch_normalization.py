@@ -9,6 +9,7 @@ from keras_gdrn.layers._batch_normalization import (
     batch_normalization,
 )
 from tests._gradients import gradients
+from tests.layers._contract import numpy
 
 SHAPES = {"line": (4, 9, 5), "image": (4, 6, 7, 5), "volume": (3, 4, 5, 2, 5)}
 ROLES = ("gamma", "beta", "moving_mean", "moving_variance")
@@ -20,10 +21,6 @@ on_tensorflow = pytest.mark.skipif(
 
 def drawn(shape, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(3.0, 2.0, shape).astype("float32")
-
-
-def as_float32(value) -> np.ndarray:
-    return keras.ops.convert_to_numpy(keras.ops.cast(value, "float32"))
 
 
 def pair(shape, **options) -> tuple[keras.layers.Layer, ...]:
@@ -38,6 +35,11 @@ def pair(shape, **options) -> tuple[keras.layers.Layer, ...]:
     return tuple(layers)
 
 
+def assert_equal_outputs(layer, other, shape, **options):
+    actual, expected = (numpy(x(drawn(shape), **options)) for x in (layer, other))
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
 @each_shape
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_training_step_is_that_of_keras(dtype, shape):
@@ -50,7 +52,7 @@ def test_training_step_is_that_of_keras(dtype, shape):
     )
     assert keras.backend.standardize_dtype(computed[0].dtype) == ours.compute_dtype
     for actual, desired in zip(computed, expected, strict=True):
-        actual, desired = as_float32(actual), as_float32(desired)
+        actual, desired = numpy(actual), numpy(desired)
         tolerance = 1e-4 if dtype == "float32" else 1e-2
         atol = tolerance * np.max(np.abs(desired))
         np.testing.assert_allclose(actual, desired, atol=atol)
@@ -63,10 +65,9 @@ def test_training_step_is_that_of_keras(dtype, shape):
 @each_shape
 def test_inference_is_that_of_keras(shape):
     ours, theirs = pair(shape)
-    np.testing.assert_allclose(ours(drawn(shape)), theirs(drawn(shape)), rtol=1e-6)
+    assert_equal_outputs(ours, theirs, shape)
     ours.trainable = theirs.trainable = False  # frozen: inference in training too
-    actual, expected = (layer(drawn(shape), training=True) for layer in (ours, theirs))
-    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    assert_equal_outputs(ours, theirs, shape, training=True)
 
 
 def operations(layer, shape) -> list[str]:
