@@ -40,10 +40,11 @@ def scale_channel(
 
     Source: Perzanowski & Lindeberg, Eqs. def-gaussderresnet-layer-1 to
     def-gaussderresnet-layer-final and func-comp-gamma-expression-new. Departure: the
-    last layer begins with weights a fifth as large as He's and with biases of 0.2, so
-    that its ReLU cuts no class off at the start. A class that is cut off for all images
-    has no gradient, and is lost for good: where biases began at zero, that happened to
-    one or two classes in most of our runs on MNIST.
+    last layer begins with weights a fifth as large as He's and with biases of 0.2, or
+    of 1 with the zero-order term, so that its ReLU cuts no class off at the start. A
+    class that is cut off for all images has no gradient, and is lost for good: where
+    biases began at zero, that happened to one or two classes in most of our runs on
+    MNIST.
 
     Args:
         input_shape: Shape of an image, `(*spatial, channels)`; sizes may be `None`.
@@ -101,7 +102,7 @@ def scale_channel(
         zero_order=zero_order,
         activation="relu",
         name="head",
-        **{**_small_and_positive(), **common},
+        **{**_small_and_positive(zero_order), **common},
     )(x)
     scores = SpatialSelection(
         spatial_selection, data_format="channels_last", name="spatial_selection"
@@ -167,14 +168,18 @@ def _conv_bn_relu(x, name, filters, sigma, options):
     return keras.layers.ReLU(name=f"{name}_relu")(x)
 
 
-def _small_and_positive() -> dict:
-    """Initializers for scores around 0.2, of a standard deviation of about 0.08."""
+def _small_and_positive(zero_order: bool) -> dict:
+    """Initializers for scores that are some standard deviations above zero.
+
+    These are about 0.08, but up to 0.3 with the zero-order term: in it, maps behind a
+    ReLU do not cancel, as they are positive.
+    """
     he_uniform, gain = 2.0, 0.2
     return {
         "kernel_initializer": keras.initializers.VarianceScaling(
             he_uniform * gain**2, "fan_in", "uniform"
         ),
-        "bias_initializer": keras.initializers.Constant(0.2),
+        "bias_initializer": keras.initializers.Constant(1.0 if zero_order else 0.2),
     }
 
 
