@@ -75,13 +75,7 @@ def scale_channel(
     widths = _checked_widths(widths)
     ratio = _checked_ratio(ratio)
     blocks = len(widths) - 1
-    whole = isinstance(separable_blocks, int) and not isinstance(separable_blocks, bool)
-    if not whole or not 0 <= separable_blocks <= blocks:
-        raise ValueError(
-            "`separable_blocks` must be an integer between 0 and "
-            f"{blocks}, the number of blocks. "
-            f"Received: separable_blocks={separable_blocks!r}"
-        )
+    _check_separable_blocks(separable_blocks, blocks)
     _check_convolution(convolution)
     # The input is (*spatial, channels), whatever Keras' own setting.
     common = {**convolution, "order": order, "data_format": "channels_last"}
@@ -190,6 +184,15 @@ def _checked_widths(widths) -> list[int]:
             f"Received: widths={widths!r}"
         )
     return [check_positive_integer("widths", width) for width in widths]
+
+
+def _check_separable_blocks(number, blocks: int) -> None:
+    whole = isinstance(number, int) and not isinstance(number, bool)
+    if not whole or not 0 <= number <= blocks:
+        raise ValueError(
+            f"`separable_blocks` must be an integer between 0 and {blocks}, the number "
+            f"of blocks. Received: separable_blocks={number!r}"
+        )
 
 
 def _check_convolution(convolution: dict) -> None:
