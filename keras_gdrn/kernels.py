@@ -8,13 +8,15 @@ difference (Eqs. central-difference-operators). Kernels are applied as correlati
 that a first-order response carries the sign of the derivative.
 """
 
-import functools
+import dataclasses
 import itertools
 import math
 import numbers
+import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
+import cachetools
 import numpy as np
 from scipy.special import ive
 
@@ -23,22 +25,64 @@ BOUNDARIES = ("zero", "symmetric")
 # Gaussian tails below this are lost in float64 rounding and are not computed.
 _ROUNDING = 1e-17
 
-# Above this share of the axis length, the two extra products that enter and leave the
-# low-rank basis cost more than the smaller channel mix saves (measured on CPU).
+# The tails of a Gaussian end in numbers that float32 cannot hold in full. Where these
+# are not taken for zero, as in onnxruntime, products with them take some times as long.
+_VANISHED = 1e-20
+
+# Above this share of the axis length, the extra product that enters or leaves the
+# low-rank basis costs more than the smaller channel mix saves.
 _WORTHWHILE_RANK = 0.85
 
+# Of outputs without influence: dividing by smaller ones would amplify rounding.
+_LEAST_WEIGHT = 0.01
 
-class AxisFactors(NamedTuple):
+# Enough for the whole networks of the paper at several image sizes.
+_CACHED_BYTES = 512 * 2**20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AxisFactors:
     """Low-rank form `K_a ≈ synthesis @ jets[a] @ analysis` of one axis's operators.
 
-    `analysis` is `(rank, size)`, `jets` is `(order + 1, rank, rank)` and `synthesis`
-    is `(size, rank)`. Where reduction is not worthwhile, `analysis` and `synthesis`
-    are `None` (the identity) and `jets` holds the operators `K_a` themselves.
+    Attributes:
+        analysis: `(coefficients, size)`, or `None` for the identity.
+        jets: `K_a` between the coefficients, `(outputs, inputs)` for each order `a`.
+        synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
     """
 
-    analysis: np.ndarray | None
-    jets: np.ndarray | list
-    synthesis: np.ndarray | None
+    analysis: Any
+    jets: Sequence[Any]
+    synthesis: Any
+
+    @property
+    def size(self) -> int:
+        """Positions of the input."""
+        return (self.jets[0] if self.analysis is None else self.analysis).shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Positions of the output."""
+        return (self.jets[0] if self.synthesis is None else self.synthesis).shape[0]
+
+    @property
+    def ranks(self) -> tuple[int, int]:
+        """Coefficients of the input and of the output."""
+        outputs, inputs = self.jets[0].shape
+        return inputs, outputs
+
+    @property
+    def adjoint(self) -> "AxisFactors":
+        """The factors of `K_aᵀ`."""
+        analysis, synthesis = (
+            None if matrix is None else matrix.T
+            for matrix in (self.synthesis, self.analysis)
+        )
+        return AxisFactors(analysis, [jet.T for jet in self.jets], synthesis)
+
+    @property
+    def nbytes(self) -> int:
+        matrices = (self.analysis, *self.jets, self.synthesis)
+        return sum(matrix.nbytes for matrix in matrices if matrix is not None)
 
 
 def central_difference(order: int) -> np.ndarray:
@@ -155,9 +199,18 @@ def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndar
     return operator
 
 
-@functools.lru_cache(maxsize=512)
+@cachetools.cached(
+    cachetools.LRUCache(_CACHED_BYTES, getsizeof=lambda factors: factors.nbytes),
+    lock=threading.Lock(),
+)
 def axis_factors(
-    size: int, sigma: float, order: int, boundary: str, epsilon: float
+    size: int,
+    sigma: float,
+    order: int,
+    boundary: str,
+    epsilon: float,
+    outputs: int | None = None,
+    influence: float = math.inf,
 ) -> AxisFactors:
     """Shared low-rank factors of `K_0, …, K_order` along one axis.
 
@@ -165,23 +218,39 @@ def axis_factors(
     `[K_0 | … | K_order]`, the rows of `analysis` the leading right singular vectors of
     the same matrices stacked vertically; singular values below `epsilon` times the
     largest are dropped. A signal is thus represented by about `1.55 size / sigma`
-    coefficients (at `epsilon = 1e-3`), in which the operators are `rank × rank`.
+    coefficients (at `epsilon = 1e-3`). Where there are not many fewer of them than
+    pixels, on the side of the input or of the output, that side is left as it is.
 
-    Guarantee: `‖K_a - synthesis jets[a] analysis‖₂ <= 2 epsilon ‖[K_0 | … ]‖₂`.
+    Guarantee: `‖G (K_a - synthesis jets[a] analysis)‖₂ <= 2 epsilon ‖G [K_0 | … ]‖₂`,
+    where `G` weights each output by its influence on the answer.
+
+    Args:
+        outputs: How many outputs are needed, around the center; by default all.
+        influence: An output at distance `p` from the center, in pixels, has the weight
+            `exp(-p² / (2 influence²))`, at least 0.01; by default all weigh the same.
     """
+    outputs = size if outputs is None else outputs
+    margin = (size - outputs) // 2
     operators = np.stack(
-        [axis_operator(size, sigma, a, boundary) for a in range(order + 1)]
+        [
+            axis_operator(size, sigma, a, boundary)[margin : margin + outputs]
+            for a in range(order + 1)
+        ]
     )
-    synthesis = _leading_basis(operators.transpose(1, 0, 2).reshape(size, -1), epsilon)
-    if synthesis.shape[1] >= _WORTHWHILE_RANK * size:
-        return AxisFactors(None, _frozen(operators), None)
-    # Under the zero boundary K_a is symmetric or antisymmetric: one basis serves both.
-    analysis = synthesis.T
-    if boundary == "symmetric":
-        stacked = operators.transpose(2, 0, 1).reshape(size, -1)
-        analysis = _leading_basis(stacked, epsilon, synthesis.shape[1]).T
-    jets = synthesis.T @ operators @ analysis.T
-    return AxisFactors(_frozen(analysis), _frozen(jets), _frozen(synthesis))
+    distance = np.arange(outputs) - (outputs - 1) / 2
+    weights = np.exp(-0.5 * (distance / influence) ** 2)[:, None]
+    weights = np.maximum(weights, _LEAST_WEIGHT)
+    weighted = weights * operators
+    left = _leading_basis(np.concatenate(weighted, axis=1), epsilon)
+    right = _leading_basis(np.concatenate(weighted, axis=0).T, epsilon)
+    jets, analysis, synthesis = operators, None, None
+    if left.shape[1] < _WORTHWHILE_RANK * outputs:
+        jets = left.T @ (weights * jets)
+        synthesis = _frozen(left / weights)
+    if right.shape[1] < _WORTHWHILE_RANK * size:
+        jets = jets @ right
+        analysis = _frozen(right.T)
+    return AxisFactors(analysis, _frozen(jets), synthesis)
 
 
 def multi_indices(
@@ -240,17 +309,13 @@ def _is_number(value) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _leading_basis(
-    matrix: np.ndarray, epsilon: float, rank: int | None = None
-) -> np.ndarray:
+def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:
     left, values, _ = np.linalg.svd(matrix, full_matrices=False)
-    if rank is None:
-        rank = int(np.count_nonzero(values > epsilon * values[0]))
-    return left[:, :rank]
+    return left[:, values > epsilon * values[0]]
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
     # The cache hands the same array to every layer.
-    array = np.ascontiguousarray(array)
+    array = np.where(np.abs(array) < _VANISHED, 0.0, array)
     array.setflags(write=False)
     return array

@@ -1,29 +1,65 @@
-"""The one way in which a layer learns at which initial scales it is applied."""
+"""The one way in which a layer learns at which scales, and where, it is applied."""
 
 import contextlib
 import contextvars
+import dataclasses
 from collections.abc import Iterator
 
-_scales: contextvars.ContextVar[tuple[float, ...] | None] = contextvars.ContextVar(
-    "keras_gdrn_scales", default=None
+from keras_gdrn.layers._windows import Windows
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """What `ScaleChannels` tells the layers of its network.
+
+    Attributes:
+        scales: Initial scales σ_0 of the maps, in order.
+        entering, leaving: The windows of the layer's input and output, where maps are
+            packed (see `_windows`). `None` where they are whole maps, folded into the
+            batch one scale after another.
+    """
+
+    scales: tuple[float, ...] = (1.0,)
+    entering: Windows | None = None
+    leaving: Windows | None = None
+
+
+_ALONE = Scope()
+_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar(
+    "keras_gdrn_scope", default=_ALONE
 )
 
 
 def current_scales() -> tuple[float, ...]:
-    """Initial scales σ_0 of the equal parts that the batch consists of, in order."""
-    return _scales.get() or (1.0,)
+    """Initial scales σ_0 of the maps that a layer is given, in order."""
+    return _scope.get().scales
 
 
-@contextlib.contextmanager
-def scale_scope(scales: tuple[float, ...]) -> Iterator[None]:
-    """Applies the layers called inside to a batch of `len(scales)` equal parts."""
-    if _scales.get() is not None:
+def current_windows() -> tuple[Windows, Windows] | tuple[None, None]:
+    """Windows of the packed maps that a layer takes and gives."""
+    scope = _scope.get()
+    return scope.entering, scope.leaving  # type: ignore[return-value]
+
+
+def scale_scope(scales: tuple[float, ...]):
+    """Applies the layers called inside at several initial scales."""
+    if _scope.get() is not _ALONE:
         raise ValueError(
             "`ScaleChannels` cannot be nested in another `ScaleChannels`: "
             f"the outer one is already applied at sigma0={current_scales()}."
         )
-    token = _scales.set(scales)
+    return _within(Scope(scales))
+
+
+def between(entering: Windows | None, leaving: Windows | None):
+    """Applies the layers called inside to maps of these windows."""
+    return _within(Scope(current_scales(), entering, leaving))
+
+
+@contextlib.contextmanager
+def _within(scope: Scope) -> Iterator[None]:
+    token = _scope.set(scope)
     try:
         yield
     finally:
-        _scales.reset(token)
+        _scope.reset(token)

@@ -10,7 +10,9 @@ from keras_gdrn.layers._arguments import (
     check_positive_integer,
     check_rank,
 )
-from keras_gdrn.layers._scale_scope import current_scales
+from keras_gdrn.layers._operators import constant_factors, factors_in_graph
+from keras_gdrn.layers._scale_scope import current_scales, current_windows
+from keras_gdrn.layers._windows import Windows, folded, unfolded
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -149,14 +151,7 @@ class GaussDerConv(keras.layers.Layer):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        spatial = ops.shape(x)[1:-1]
-        y = _jets.filtered(
-            x,
-            self._scaled_kernel(),
-            self._factors(spatial),
-            self.indices,
-            constant=not self.trainable_sigma,
-        )
+        y = self._filtered(x)
         if self.separable:
             y = y if self.depthwise_bias is None else y + self.depthwise_bias
             y = _jets.pointwise(y, ops.convert_to_tensor(self.kernel))
@@ -225,35 +220,32 @@ class GaussDerConv(keras.layers.Layer):
         multinomials = ops.convert_to_tensor(multinomials, self.compute_dtype)
         return kernel * ops.reshape(multinomials, shape)
 
-    def _factors(self, spatial) -> list[list[kernels.AxisFactors]]:
-        """For each initial scale, the factors of each axis."""
-        scales = current_scales()
-        if self.trainable_sigma or not all(isinstance(n, int) for n in spatial):
-            axes = [self._operators_in_graph(n, scales) for n in spatial]
-            return [list(factors) for factors in zip(*axes, strict=True)]
-        for scale in scales:
-            kernels.check_reach(scale * self.sigma, spatial)
-        return [
-            [
-                kernels.axis_factors(
-                    n, scale * self.sigma, self.order, self.boundary, self.epsilon
-                )
-                for n in spatial
-            ]
-            for scale in scales
-        ]
+    def _filtered(self, x):
+        """Of packed maps, as `ScaleChannels` hands them over, or of whole maps."""
+        entering, leaving = current_windows()
+        if entering is not None:
+            *_, channels = shape = ops.shape(x)
+            y = self._between(
+                ops.reshape(x, (shape[0], -1, channels)), entering, leaving
+            )
+            ones = (1,) * (len(shape) - 3)
+            return ops.reshape(y, (ops.shape(y)[0], -1, *ones, y.shape[-1]))
+        scales, spatial = current_scales(), tuple(ops.shape(x)[1:-1])
+        whole = Windows(spatial, scales)
+        y = self._between(unfolded(x, len(scales)), whole, whole)
+        return folded(y, len(scales), spatial)
 
-    def _operators_in_graph(self, size, scales) -> list[kernels.AxisFactors]:
-        """For each initial scale, the operators of an axis, made inside the graph."""
-        dtype = "float64" if self.compute_dtype == "float64" else "float32"
-        sigma, reach = self.sigma, kernels.support_radius(max(scales) * self.sigma)
-        if self.trainable_sigma:
-            sigma = ops.exp(ops.cast(self.log_sigma, dtype))
-            # However far σ is trained: it need not outgrow the image.
-            reach = reach + 10 * size
-        sigma = ops.convert_to_tensor(scales, dtype) * sigma
-        orders = _jets.spectral_operators(
-            size, sigma, self.order, self.boundary, reach, dtype
-        )
-        jets = zip(*map(ops.unstack, orders), strict=True)
-        return [kernels.AxisFactors(None, list(jet), None) for jet in jets]
+    def _between(self, x, entering: Windows, leaving: Windows):
+        spatial = entering.spatial
+        known = all(isinstance(size, int) for size in spatial)
+        constant = known and not self.trainable_sigma
+        asked = (self.sigma, entering, leaving, self.order, self.boundary)
+        if constant:
+            kernels.check_reach(max(entering.sigma0) * self.sigma, spatial)
+            factors = constant_factors(*asked, self.epsilon)
+        else:
+            # At least float32: small σ and long axes need it.
+            dtype = "float64" if self.compute_dtype == "float64" else "float32"
+            learned = self.log_sigma if self.trainable_sigma else None
+            factors = factors_in_graph(*asked, dtype, learned)
+        return _jets.filtered(x, self._scaled_kernel(), factors, self.indices, constant)

@@ -5,6 +5,9 @@ from keras import ops
 
 from keras_gdrn.layers._arguments import check_data_format
 from keras_gdrn.layers._batch_normalization import batch_normalization
+from keras_gdrn.layers._jets import pointwise
+from keras_gdrn.layers._scale_scope import between, current_windows
+from keras_gdrn.layers._windows import cropped
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
 _PROJECTIONS = {1: keras.layers.Conv1D, 2: keras.layers.Conv2D, 3: keras.layers.Conv3D}
@@ -112,10 +115,16 @@ class GaussDerResidualBlock(keras.layers.Layer):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        y = self.activation(self.bn1(self.conv1(x), training=training))
-        y = self.bn2(self.conv2(y), training=training)
+        entering, leaving = current_windows()
+        middle = leaving and leaving.before(self.sigma)
+        with between(entering, middle):
+            y = self.activation(self.bn1(self.conv1(x), training=training))
+        with between(middle, leaving):
+            y = self.bn2(self.conv2(y), training=training)
+        if entering is not None:
+            x = cropped(x, entering, leaving)
         if self.projection is not None:
-            x = self.projection_bn(self.projection(x), training=training)
+            x = self.projection_bn(self._projected(x), training=training)
         y = self.activation(x + y)
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
@@ -135,3 +144,9 @@ class GaussDerResidualBlock(keras.layers.Layer):
         if self.data_format == "channels_last":
             return tuple(shape)
         return (shape[0], *shape[2:], shape[1])
+
+    def _projected(self, x):
+        """The 1×…×1 convolution, as the matrix product that it is."""
+        layer = self.projection
+        y = pointwise(x, ops.reshape(layer.kernel, layer.kernel.shape[-2:]))
+        return y if layer.bias is None else y + layer.bias

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 import keras
 from keras import ops
 
+from keras_gdrn.layers._receptive_field import RECEPTIVE_FIELD, Course, SeesMore
 from keras_gdrn.layers._scale_scope import scale_scope
+from keras_gdrn.layers._windows import Windows
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -46,7 +48,7 @@ class ScaleChannels(keras.layers.Layer):
     (None, 3, 10)
     """
 
-    def __init__(self, network, sigma0, **kwargs):
+    def __init__(self, network, sigma0, receptive_field="auto", **kwargs):
         super().__init__(**kwargs)
         if not isinstance(network, keras.layers.Layer):
             raise ValueError(
@@ -55,21 +57,64 @@ class ScaleChannels(keras.layers.Layer):
             )
         self.network = network
         self.sigma0 = _checked_scales(sigma0)
+        self.receptive_field = _checked_receptive_field(receptive_field)
 
     def build(self, input_shape):
         if not self.network.built:
             with scale_scope(self.sigma0):
                 self.network.build(input_shape)
+        self._course, self._extent = self._planned(len(input_shape))
 
     def call(self, inputs):
-        scales = len(self.sigma0)
-        folded = ops.concatenate([inputs] * scales, axis=0) if scales > 1 else inputs
         with scale_scope(self.sigma0):
-            outputs = self.network(folded)
+            if self._course is None:
+                return self._on_folded_maps(inputs)
+            return self._on_packed_maps(inputs, self._course)
+
+    def _on_packed_maps(self, images, course: Course):
+        """What the answer sees, of all scales side by side (see `_windows`)."""
+        if course.channels_first:
+            images = ops.moveaxis(images, 1, -1)
+        spatial = tuple(ops.shape(images)[1:-1])
+        windows = Windows(spatial, self.sigma0, self._extent)
+        outputs = course.run(images, windows)
+        if not course.result.is_map:
+            return self._channels_apart(outputs)
+        maps = ops.moveaxis(ops.stack(outputs), -2, 0)
+        return ops.moveaxis(maps, -1, 2) if course.channels_first else maps
+
+    def _on_folded_maps(self, inputs):
+        """Whole inputs, one scale after another in the batch."""
+        return self._channels_apart(
+            self.network(ops.concatenate([inputs] * len(self.sigma0), axis=0))
+        )
+
+    def _channels_apart(self, outputs):
         # -1 stands for the batch: the other sizes are known from the network.
-        shape = ops.shape(outputs)
-        outputs = ops.reshape(outputs, (scales, -1, *shape[1:]))
-        return ops.swapaxes(outputs, 0, 1)
+        shape = (len(self.sigma0), -1, *ops.shape(outputs)[1:])
+        return ops.swapaxes(ops.reshape(outputs, shape), 0, 1)
+
+    def _planned(self, rank: int) -> tuple[Course | None, float | None]:
+        """The network call by call if it can do with packed maps, and their extent."""
+        explicit = self.receptive_field not in (None, "auto")
+        course = None
+        try:
+            course = Course(self.network, rank)
+            if self.receptive_field is not None:
+                course.check_central()
+        except SeesMore as reason:
+            if explicit:
+                raise ValueError(
+                    "`receptive_field` takes a network that ends in central selection "
+                    "and whose other layers act at each position or are layers of "
+                    f"this package, but {reason}. Whole maps are evaluated with "
+                    f"`receptive_field=None`. Received: network={self.network.name!r}, "
+                    f"receptive_field={self.receptive_field!r}"
+                ) from None
+            return course, None
+        if self.receptive_field == "auto":
+            return course, RECEPTIVE_FIELD
+        return course, self.receptive_field
 
     def compute_output_shape(self, input_shape):
         batch, *rest = self.network.compute_output_shape(input_shape)
@@ -85,11 +130,14 @@ class ScaleChannels(keras.layers.Layer):
         config = super().get_config()
         config["network"] = keras.saving.serialize_keras_object(self.network)
         config["sigma0"] = list(self.sigma0)
+        config["receptive_field"] = self.receptive_field
         return config
 
     @classmethod
     def from_config(cls, config):
         network = keras.saving.deserialize_keras_object(config.pop("network"))
+        # What was saved before there were windows was trained on whole maps.
+        config.setdefault("receptive_field", None)
         return cls(network, **config)
 
 
@@ -101,6 +149,18 @@ def _checked_scales(sigma0) -> tuple[float, ...]:
             f"Received: sigma0={sigma0!r}"
         )
     return tuple(float(scale) for scale in scales)
+
+
+def _checked_receptive_field(value) -> float | str | None:
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return value
+    if not _is_scale(value):
+        raise ValueError(
+            "`receptive_field` must be a finite, positive number of standard "
+            "deviations, None for whole maps, or 'auto'. "
+            f"Received: receptive_field={value!r}"
+        )
+    return float(value)
 
 
 def _is_scale(value) -> bool:

@@ -2,6 +2,9 @@ import keras
 from keras import ops
 
 from keras_gdrn.layers._arguments import check_data_format, check_rank
+from keras_gdrn.layers._jets import joined
+from keras_gdrn.layers._scale_scope import current_windows
+from keras_gdrn.layers._windows import maps_of
 
 MODES = ("center", "max")
 
@@ -49,14 +52,15 @@ class SpatialSelection(keras.layers.Layer):
         check_rank(type(self).__name__, input_shape)
 
     def call(self, inputs):
-        inputs = ops.cast(inputs, self.compute_dtype)
-        first = 1 if self.data_format == "channels_last" else 2
-        axes = range(first, first + len(inputs.shape) - 2)
-        if self.mode == "max":
-            return ops.max(inputs, axis=tuple(axes))
-        for axis in reversed(axes):
-            inputs = _central_mean(inputs, axis)
-        return inputs
+        x = ops.cast(inputs, self.compute_dtype)
+        if self.data_format == "channels_first":
+            x = ops.moveaxis(x, 1, -1)
+        windows, _ = current_windows()
+        if windows is None:
+            return self._selected(x, range(1, len(x.shape) - 1))
+        # Positions come first in packed maps.
+        maps = maps_of(x, windows)
+        return joined([self._selected(part, range(len(x.shape) - 2)) for part in maps])
 
     def compute_output_shape(self, input_shape):
         channel_axis = -1 if self.data_format == "channels_last" else 1
@@ -66,6 +70,13 @@ class SpatialSelection(keras.layers.Layer):
         config = super().get_config()
         config.update(mode=self.mode, data_format=self.data_format)
         return config
+
+    def _selected(self, x, axes: range):
+        if self.mode == "max":
+            return ops.max(x, axis=tuple(axes))
+        for axis in reversed(axes):
+            x = _central_mean(x, axis)
+        return x
 
 
 def _central_mean(inputs, axis: int):

@@ -1,0 +1,96 @@
+"""Which of Keras' layers and operations act at each position of a map by itself."""
+
+import numbers
+
+import keras
+from keras import layers
+
+from keras_gdrn.layers._batch_normalization import BatchNormalization
+
+
+def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> bool:
+    """Whether it does the same at every position, without looking at any other.
+
+    Exact types, since what a subclass does is not known: a layer of one's own says so
+    by an attribute `acts_at_each_position = True`.
+
+    Args:
+        layer: Layer or operation.
+        args: What it is called with.
+        rank: Number of axes of the maps, with those of batch and channels.
+        channel_axis: `rank - 1`, or 1.
+    """
+    if getattr(layer, "acts_at_each_position", False):
+        return True
+    if not isinstance(layer, layers.Layer):
+        return _is_elementwise(layer, args)
+    kind = type(layer)
+    if kind in _OVER_CHANNELS:
+        axes = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
+        return [axis % rank for axis in axes] == [channel_axis]
+    if kind in _CONVOLUTIONS:
+        last = channel_axis == rank - 1
+        data_format = "channels_last" if last else "channels_first"
+        ones = {*layer.kernel_size, *layer.strides} == {1}
+        return ones and layer.data_format == data_format
+    if kind is layers.Dense:
+        return channel_axis == rank - 1
+    if kind is layers.Dropout:
+        return layer.noise_shape is None
+    if kind is layers.PReLU:
+        positions = {*range(1, rank)} - {channel_axis}
+        return positions <= {*(layer.shared_axes or ())}
+    return kind in _ANY
+
+
+def _is_elementwise(operation, args: tuple) -> bool:
+    """Keras' own operations, with numbers beside the maps at most."""
+    constants = [
+        leaf
+        for leaf in keras.tree.flatten(args)
+        if isinstance(leaf, numbers.Number) or hasattr(leaf, "shape")
+    ]
+    numbers_only = all(isinstance(leaf, numbers.Number) for leaf in constants)
+    kind = type(operation)
+    return numbers_only and (
+        kind.__module__ in ("keras.src.ops.numpy", "keras.src.ops.nn")
+        and kind.__name__ in _ELEMENTWISE
+    )
+
+
+_OVER_CHANNELS = {
+    BatchNormalization,
+    layers.BatchNormalization,
+    layers.Concatenate,
+    layers.LayerNormalization,
+    layers.RMSNormalization,
+    layers.Softmax,
+    layers.UnitNormalization,
+}
+_CONVOLUTIONS = {layers.Conv1D, layers.Conv2D, layers.Conv3D}
+_ANY = {
+    layers.Activation,
+    layers.ActivityRegularization,
+    layers.Add,
+    layers.AlphaDropout,
+    layers.Average,
+    layers.ELU,
+    layers.GaussianDropout,
+    layers.GaussianNoise,
+    layers.Identity,
+    layers.LeakyReLU,
+    layers.Maximum,
+    layers.Minimum,
+    layers.Multiply,
+    layers.ReLU,
+    layers.Rescaling,
+    layers.Subtract,
+}
+_ELEMENTWISE = {
+    *("Absolute", "Add", "Divide", "Exp", "Expm1", "Log", "Log1p", "Maximum"),
+    *("Minimum", "Multiply", "Negative", "Power", "Sqrt", "Square", "Subtract"),
+    *("Tanh", "TrueDivide"),
+    *("Celu", "Elu", "Gelu", "HardSigmoid", "HardSilu", "HardTanh", "LeakyRelu"),
+    *("LogSigmoid", "Mish", "Relu", "Relu6", "Selu", "Sigmoid", "Silu", "Softplus"),
+    *("Softsign",),
+}

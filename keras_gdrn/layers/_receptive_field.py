@@ -1,0 +1,207 @@
+"""Which part of each map the answer sees.
+
+A network is followed call by call. Where it ends in central selection, the influence
+that a position of an earlier map has on the scores is, to first order, a Gaussian (the
+effective receptive field): its variance is the sum of the squared scales of the layers
+that come after.
+"""
+
+import dataclasses
+import math
+from functools import partial
+from typing import Any
+
+import keras
+
+from keras_gdrn.layers._pointwise import acts_at_each_position
+from keras_gdrn.layers._scale_scope import between
+from keras_gdrn.layers._windows import Windows, cropped, maps_of, packed
+from keras_gdrn.layers.gauss_der_conv import GaussDerConv
+from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
+from keras_gdrn.layers.spatial_selection import SpatialSelection
+
+# Default half-width of the windows, in standard deviations.
+RECEPTIVE_FIELD = 3.0
+
+# Exact types: what a subclass does with a map is not known.
+_SPREADING = {GaussDerConv: 1, GaussDerResidualBlock: 2}
+
+
+class SeesMore(Exception):
+    """A layer needs more of its input than packed maps, or windows, hold."""
+
+
+@dataclasses.dataclass(eq=False)
+class _Value:
+    """What a layer of the network takes or gives.
+
+    Attributes:
+        is_map: Whether it has positions.
+        deviation: Standard deviation of its influence on the answer, in units of the
+            initial scale.
+    """
+
+    is_map: bool
+    deviation: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Call:
+    layer: Any
+    args: tuple
+    kwargs: dict
+    output: _Value
+
+    @property
+    def inputs(self) -> list[_Value]:
+        leaves = keras.tree.flatten((self.args, self.kwargs))
+        return [leaf for leaf in leaves if isinstance(leaf, _Value)]
+
+    @property
+    def merges_maps(self) -> bool:
+        return self.output.is_map and len(self.inputs) > 1
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation that the layer adds to the influence of its output."""
+        times = _SPREADING.get(type(self.layer), 0)
+        return math.sqrt(times) * self.layer.sigma if times else 0.0
+
+
+class Course:
+    """The calls of a network whose layers can work on packed maps.
+
+    Args:
+        network: Layer or model with one input and one output.
+        rank: Number of axes of its maps, with those of batch and channels.
+
+    Raises:
+        SeesMore: If a layer neither is one of this package nor acts at each position.
+    """
+
+    def __init__(self, network, rank: int):
+        self.calls: list[_Call] = []
+        self.source = _Value(is_map=True)
+        self.result = self._followed(network, self.source)
+        ours = (*_SPREADING, SpatialSelection)
+        formats = {c.layer.data_format for c in self.calls if type(c.layer) in ours}
+        if len(formats) > 1:
+            raise SeesMore("its layers are of several data formats")
+        self.channels_first = formats == {"channels_first"}
+        self.channel_axis = 1 if self.channels_first else rank - 1
+        for call in self.calls:
+            self._check(call, rank)
+        self._measure()
+
+    def check_central(self) -> None:
+        """Raises `SeesMore` unless the answer is read at the center alone."""
+        if self.result.is_map:
+            raise SeesMore("it does not end in a `SpatialSelection`")
+        for call in self.calls:
+            if isinstance(call.layer, SpatialSelection) and call.layer.mode != "center":
+                raise SeesMore(
+                    f"its layer {call.layer.name!r} selects the spatial "
+                    f"{call.layer.mode}imum"
+                )
+
+    def run(self, images, answer: Windows) -> Any:
+        """Applies the network to packed maps.
+
+        Args:
+            images: `(batch, *spatial, channels)`.
+            answer: The windows of what the answer reads.
+
+        Returns:
+            What the network gives, scales folded into the batch; or, if these are
+            maps, `(*spatial, batch, channels)` for each scale.
+        """
+
+        def windows(value: _Value):
+            if not value.is_map:
+                return None
+            return dataclasses.replace(answer, deviation=value.deviation)
+
+        def argument(leaf, call: _Call):
+            if not isinstance(leaf, _Value):
+                return leaf
+            if call.merges_maps:
+                return self._cropped(values[leaf], windows(leaf), windows(call.output))
+            return values[leaf]
+
+        values = {self.source: self._as_layers_take(packed(images, windows(self.source)))}
+        for call in self.calls:
+            fill = partial(argument, call=call)
+            args, kwargs = keras.tree.map_structure(fill, (call.args, call.kwargs))
+            with between(windows(call.inputs[0]), windows(call.output)):
+                values[call.output] = call.layer(*args, **kwargs)
+        result = values[self.result]
+        if not self.result.is_map:
+            return result
+        return maps_of(self._channels_last(result), windows(self.result))
+
+    def _followed(self, layer, *args, **kwargs) -> _Value:
+        """Keeps the calls that the layer, or each layer of the model, consists of."""
+        if _is_plain(layer, "sequential"):
+            (x,) = args
+            for inner in layer.layers:
+                x = self._followed(inner, x)
+            return x
+        if _is_plain(layer, "functional"):
+            outputs = layer._run_through_graph(
+                keras.tree.flatten((args, kwargs)),
+                operation_fn=lambda inner: partial(self._followed, inner),
+            )
+            return _only(keras.tree.flatten(outputs), layer)
+        inputs = keras.tree.flatten((args, kwargs))
+        maps = any(isinstance(leaf, _Value) and leaf.is_map for leaf in inputs)
+        selects = type(layer) is SpatialSelection
+        call = _Call(layer, args, kwargs, _Value(is_map=maps and not selects))
+        self.calls.append(call)
+        return call.output
+
+    def _check(self, call: _Call, rank: int) -> None:
+        maps = {value.is_map for value in call.inputs}
+        if maps == {False}:
+            return
+        known = type(call.layer) in (*_SPREADING, SpatialSelection)
+        if maps == {True} and (
+            known
+            or acts_at_each_position(call.layer, call.args, rank, self.channel_axis)
+        ):
+            return
+        raise SeesMore(
+            f"its layer {call.layer.name!r} of type {type(call.layer).__name__} may "
+            "look at several positions of a map at once"
+        )
+
+    def _measure(self) -> None:
+        for call in reversed(self.calls):
+            if call.inputs[0].is_map:
+                needed = math.hypot(call.output.deviation, call.spread)
+                for value in call.inputs:
+                    value.deviation = max(value.deviation, needed)
+        for call in self.calls:
+            if call.output.is_map and not call.spread:
+                # All positions that are there, at once.
+                found = min(value.deviation for value in call.inputs)
+                call.output.deviation = found
+
+    def _cropped(self, x, windows: Windows, within: Windows):
+        return self._as_layers_take(cropped(self._channels_last(x), windows, within))
+
+    def _channels_last(self, x):
+        return keras.ops.moveaxis(x, 1, -1) if self.channels_first else x
+
+    def _as_layers_take(self, x):
+        return keras.ops.moveaxis(x, -1, 1) if self.channels_first else x
+
+
+def _is_plain(layer, kind: str) -> bool:
+    """Whether it is a model of Keras' own kind, also of a class derived from it."""
+    return type(layer).call.__module__ == f"keras.src.models.{kind}"
+
+
+def _only(values: list, model) -> Any:
+    if len(values) != 1:
+        raise SeesMore(f"its model {model.name!r} has {len(values)} outputs")
+    return values[0]

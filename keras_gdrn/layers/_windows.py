@@ -1,0 +1,129 @@
+"""Windows: the central parts of maps, as large as the answer needs them.
+
+Inside `ScaleChannels` the maps of all scales travel *packed*: positions first, the
+window of one scale after that of another, as `(positions, batch, 1, …, channels)` of
+the rank that the network's own maps have. A layer that acts at each position works on
+packed maps as it is, and batch statistics are joint by themselves.
+"""
+
+import dataclasses
+import functools
+import math
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_gdrn.layers._jets import joined, split
+
+
+class Window(NamedTuple):
+    """The central part of the maps at one scale.
+
+    Attributes:
+        sizes: In pixels, along each axis.
+        influence: Standard deviation, in pixels, of the influence that its positions
+            have on the answer; infinite where all count alike.
+    """
+
+    sizes: tuple
+    influence: float = math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Windows:
+    """The windows of a map at all scales.
+
+    Attributes:
+        spatial: Sizes of the whole maps.
+        sigma0: Initial scales.
+        extent: Half-width of the windows, in standard deviations of the influence on
+            the answer; `None` for whole maps.
+        deviation: That standard deviation, in units of the initial scale.
+    """
+
+    spatial: tuple
+    sigma0: tuple[float, ...]
+    extent: float | None = None
+    deviation: float = 0.0
+
+    def before(self, sigma: float) -> "Windows":
+        """Of the input of a layer at scale `sigma` whose output has these windows."""
+        return dataclasses.replace(self, deviation=math.hypot(self.deviation, sigma))
+
+    @functools.cached_property
+    def of_scales(self) -> list[Window]:
+        if self.extent is None:
+            return [Window(self.spatial)] * len(self.sigma0)
+        return [self._of(self.extent, self.deviation * scale) for scale in self.sigma0]
+
+    def _of(self, extent: float, deviation: float) -> Window:
+        sizes = tuple(_central(size, extent * deviation) for size in self.spatial)
+        # A pixel has a width of its own.
+        return Window(sizes, max(deviation, 0.5))
+
+
+def _central(size, reach: float):
+    """Pixels within `reach` of the center, which may lie between two of them."""
+    half, odd = math.ceil(reach - 1e-6), size % 2
+    wanted = 2 * half + odd if half else 2 - odd
+    return min(size, wanted) if isinstance(size, int) else ops.minimum(size, wanted)
+
+
+def packed(images, windows: Windows) -> Any:
+    """Packed maps from `(batch, *spatial, channels)`."""
+    x = ops.moveaxis(images, 0, -2)
+    return packed_maps([_cut(x, window.sizes) for window in windows.of_scales])
+
+
+def packed_maps(maps: list) -> Any:
+    """Packed maps from `(*sizes, batch, channels)` at each scale."""
+    flat = []
+    for x in maps:
+        *sizes, _, channels = ops.shape(x)
+        ones = (1,) * (len(sizes) - 1)
+        flat.append(ops.reshape(x, (math.prod(sizes), -1, *ones, channels)))
+    return joined(flat)
+
+
+def maps_of(x, windows: Windows) -> list:
+    """From packed maps, `(*sizes, batch, channels)` at each scale."""
+    parts = split(x, [math.prod(window.sizes) for window in windows.of_scales])
+    return [
+        ops.reshape(part, (*window.sizes, -1, x.shape[-1]))
+        for part, window in zip(parts, windows.of_scales, strict=True)
+    ]
+
+
+def cropped(x, windows: Windows, within: Windows) -> Any:
+    """Packed maps on smaller windows."""
+    if all(map(_same_size, windows.of_scales, within.of_scales)):
+        return x
+    maps = zip(maps_of(x, windows), within.of_scales, strict=True)
+    return packed_maps([_cut(part, window.sizes) for part, window in maps])
+
+
+def _same_size(window: Window, other: Window) -> bool:
+    # Sizes that only the graph knows are told apart as objects.
+    pairs = zip(window.sizes, other.sizes, strict=True)
+    return all(a is b or (isinstance(a, int) and a == b) for a, b in pairs)
+
+
+def _cut(x, sizes: tuple):
+    """The central part of `(*spatial, batch, channels)`."""
+    *spatial, batch, channels = ops.shape(x)
+    start = [(whole - size) // 2 for whole, size in zip(spatial, sizes, strict=True)]
+    return ops.slice(x, (*start, 0, 0), (*sizes, batch, channels))
+
+
+def unfolded(x, scales: int):
+    """`(positions, batch, channels)` from whole maps, scales folded into the batch."""
+    _, *spatial, channels = ops.shape(x)
+    x = ops.reshape(x, (scales, -1, *spatial, channels))
+    return ops.reshape(ops.moveaxis(x, 1, -2), (scales * math.prod(spatial), -1, channels))
+
+
+def folded(x, scales: int, spatial: tuple):
+    """The inverse of `unfolded`."""
+    channels = x.shape[-1]
+    x = ops.reshape(x, (scales, *spatial, -1, channels))
+    return ops.reshape(ops.moveaxis(x, -2, 1), (-1, *spatial, channels))
