@@ -66,6 +66,11 @@ def reproduce(options: argparse.Namespace) -> None:
     """Runs the experiment into its folder, or tells what is there already."""
     out = options.out or Path("runs") / f"{options.name}-{options.budget}"
     experiment = within(EXPERIMENTS[options.name], options.budget)
+    if options.receptive_field != "auto":
+        network = dataclasses.replace(
+            experiment.network, receptive_field=options.receptive_field
+        )
+        experiment = dataclasses.replace(experiment, network=network)
 
     def is_complete() -> bool:
         claim_folder(out, settings(experiment, options))
@@ -116,6 +121,13 @@ def parse() -> argparse.Namespace:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, help="take the first stage of this other run")
+    add(
+        "--receptive-field",
+        type=receptive_field,
+        default="auto",
+        metavar="Q",
+        help="half-width of what is evaluated, in standard deviations; or `whole`",
+    )
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")
     add("--tensorboard", action="store_true", help="write logs for TensorBoard")
@@ -132,6 +144,12 @@ def parse() -> argparse.Namespace:
     if options.devices is None:
         options.devices = "all" if options.machines else 1
     return options
+
+
+def receptive_field(text: str) -> float | str | None:
+    if text == "whole":
+        return None
+    return text if text == "auto" else float(text)
 
 
 def devices(text: str) -> int | str:

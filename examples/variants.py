@@ -7,18 +7,14 @@ import keras
 from keras import ops
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.layers._scale_scope import scale_scope
 
 
 class SeparateStatistics(ScaleChannels):
     """Batch normalization takes its statistics over each scale channel by itself."""
 
     def call(self, inputs):
-        outputs = []
-        for sigma0 in self.sigma0:
-            with scale_scope((sigma0,)):
-                outputs.append(self.network(inputs))
-        return ops.stack(outputs, axis=1)
+        outputs = [self._at(inputs, (sigma0,)) for sigma0 in self.sigma0]
+        return ops.concatenate(outputs, axis=1)
 
 
 class DropoutToZero(ScalePooling):
@@ -43,6 +39,8 @@ def variant(model: keras.Model, name: str | None) -> keras.Model:
     channels, pooling = VARIANTS[name]
     old = model.get_layer("scale_channels")
     image = keras.Input(model.input_shape[1:], name="image")
-    scores = channels(old.network, old.sigma0, name=old.name)(image)
+    scores = channels(old.network, old.sigma0, old.receptive_field, name=old.name)(
+        image
+    )
     config = model.get_layer("scale_pooling").get_config()
     return keras.Model(image, pooling.from_config(config)(scores), name=model.name)

@@ -221,8 +221,9 @@ def axis_factors(
     coefficients (at `epsilon = 1e-3`). Where there are not many fewer of them than
     pixels, on the side of the input or of the output, that side is left as it is.
 
-    Guarantee: `‖G (K_a - synthesis jets[a] analysis)‖₂ <= 2 epsilon ‖G [K_0 | … ]‖₂`,
-    where `G` weights each output by its influence on the answer.
+    Guarantee: the spectral norm of `G (K_a - synthesis jets[a] analysis)` is at most
+    `epsilon` times the sum of the norms of `G [K_0 | K_1 | …]` and of `G K_0`, `G K_1`,
+    … stacked vertically, where `G` weights each output by its influence on the answer.
 
     Args:
         outputs: How many outputs are needed, around the center; by default all.

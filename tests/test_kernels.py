@@ -180,24 +180,54 @@ def test_mirror_leaves_a_constant_alone(sigma):
 
 
 @each_boundary
+@pytest.mark.parametrize("outputs", [24, 7, 2])
+@pytest.mark.parametrize("influence", [math.inf, 6.0, 1.0])
 @pytest.mark.parametrize("epsilon", [1e-1, 1e-3, 1e-8])
 @pytest.mark.parametrize("order", [1, 2, 4])
-@pytest.mark.parametrize(
-    ("size", "sigma"), [(64, 1.0), (33, 2.5), (64, 6.0), (24, 40.0)]
-)
-def test_factors_are_within_twice_epsilon(size, sigma, order, epsilon, boundary):
-    operators = [
-        kernels.axis_operator(size, sigma, a, boundary) for a in range(order + 1)
-    ]
-    scale = spectral_norm(np.concatenate(operators, axis=1))
-    analysis, jets, synthesis = kernels.axis_factors(
-        size, sigma, order, boundary, epsilon
+@pytest.mark.parametrize(("size", "sigma"), [(64, 1.0), (33, 2.5), (24, 40.0)])
+def test_factors_are_within_twice_epsilon(
+    size, sigma, order, epsilon, influence, outputs, boundary
+):
+    outputs -= outputs % 2 != size % 2
+    factors = kernels.axis_factors(
+        size, sigma, order, boundary, epsilon, outputs, influence
     )
-    identity = np.eye(size)
-    left = identity if synthesis is None else synthesis
-    right = identity if analysis is None else analysis
-    for operator, jet in zip(operators, jets, strict=True):
-        assert spectral_norm(operator - left @ jet @ right) <= 2 * epsilon * scale
+    assert (factors.size, factors.outputs) == (size, outputs)
+    margin = (size - outputs) // 2
+    operators = [
+        kernels.axis_operator(size, sigma, a, boundary)[margin : size - margin]
+        for a in range(order + 1)
+    ]
+    distance = np.abs(np.arange(outputs) - (outputs - 1) / 2)
+    weight = np.maximum(np.exp(-((distance / influence) ** 2) / 2), 0.01)[:, None]
+    beside = spectral_norm(np.concatenate([weight * k for k in operators], axis=1))
+    below = spectral_norm(np.concatenate([weight * k for k in operators], axis=0))
+    for a, operator in enumerate(operators):
+        error = weight * (operator - as_matrix(factors, a))
+        assert spectral_norm(error) <= epsilon * (beside + below)
+
+
+def as_matrix(factors, order):
+    left = 1.0 if factors.synthesis is None else factors.synthesis
+    right = np.eye(factors.size) if factors.analysis is None else factors.analysis
+    return np.dot(left, factors.jets[order] @ right)
+
+
+def test_less_influence_takes_fewer_coefficients():
+    ranks = [
+        kernels.axis_factors(64, 6.0, 2, "zero", 1e-3, 48, influence).ranks
+        for influence in (math.inf, 8.0, 4.0)
+    ]
+    assert ranks[0] > ranks[1] > ranks[2]
+
+
+def test_adjoint_factors_are_those_of_the_transposed_operators():
+    factors = kernels.axis_factors(40, 3.0, 2, "symmetric", 1e-3, 20, 8.0)
+    assert factors.adjoint.size == 20 and factors.adjoint.outputs == 40
+    for a in range(3):
+        np.testing.assert_allclose(
+            as_matrix(factors.adjoint, a), as_matrix(factors, a).T, atol=1e-14
+        )
 
 
 @each_boundary
@@ -206,30 +236,54 @@ def test_factors_are_within_twice_epsilon(size, sigma, order, epsilon, boundary)
 def test_rank_falls_as_one_over_sigma(size, sigma, boundary):
     factors = kernels.axis_factors(size, sigma, 2, boundary, 1e-3)
     rank = 1.55 * size / sigma
-    assert rank - 1 <= len(factors.analysis) <= rank + 5
-    assert factors.jets.shape == (3, len(factors.analysis), len(factors.analysis))
+    inputs, outputs = factors.ranks
+    assert rank - 2 <= min(inputs, outputs) <= max(inputs, outputs) <= rank + 5
+    assert factors.analysis.shape == (inputs, size)
+    assert factors.jets.shape == (3, outputs, inputs)
+    assert factors.synthesis.shape == (size, outputs)
 
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_factors_are_the_operators_where_reduction_brings_nothing(order):
-    analysis, jets, synthesis = kernels.axis_factors(16, 0.5, order, "zero", 1e-3)
-    assert analysis is None and synthesis is None
-    for a, jet in enumerate(jets):
-        np.testing.assert_array_equal(jet, kernels.axis_operator(16, 0.5, a, "zero"))
+    factors = kernels.axis_factors(16, 0.5, order, "zero", 1e-3, 14)
+    assert factors.analysis is None and factors.synthesis is None
+    for a, jet in enumerate(factors.jets):
+        expected = kernels.axis_operator(16, 0.5, a, "zero")[1:15]
+        np.testing.assert_allclose(jet, expected, rtol=0, atol=1e-19)
 
 
 @each_boundary
 def test_factors_have_orthonormal_bases(boundary):
-    analysis, _, synthesis = kernels.axis_factors(40, 6.0, 2, boundary, 1e-3)
-    identity = np.eye(len(analysis))
-    np.testing.assert_allclose(analysis @ analysis.T, identity, atol=1e-12)
-    np.testing.assert_allclose(synthesis.T @ synthesis, identity, atol=1e-12)
+    factors = kernels.axis_factors(40, 6.0, 2, boundary, 1e-3)
+    identity = np.eye(len(factors.analysis))
+    np.testing.assert_allclose(
+        factors.analysis @ factors.analysis.T, identity, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        factors.synthesis.T @ factors.synthesis, np.eye(factors.ranks[1]), atol=1e-12
+    )
+
+
+def test_no_denormal_numbers():
+    values = np.abs(kernels.axis_factors(40, 0.5, 2, "zero", 1e-3).jets)
+    assert np.abs(kernels.axis_operator(40, 0.5, 2, "zero")).min() < 1e-38
+    assert values[values > 0].min() > 1e10 * np.finfo("float32").tiny
 
 
 def test_factors_are_read_only():
-    for array in kernels.axis_factors(40, 6.0, 2, "zero", 1e-3):
+    factors = kernels.axis_factors(40, 6.0, 2, "zero", 1e-3)
+    for array in (factors.analysis, factors.jets, factors.synthesis):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+def test_factors_are_kept_up_to_a_number_of_bytes():
+    cache = kernels.axis_factors.cache
+    factors = kernels.axis_factors(40, 6.0, 2, "zero", 1e-3)
+    assert kernels.axis_factors(40, 6.0, 2, "zero", 1e-3) is factors
+    arrays = (factors.analysis, *factors.jets, factors.synthesis)
+    assert factors.nbytes == sum(array.nbytes for array in arrays)
+    assert factors.nbytes <= cache.currsize <= cache.maxsize == 512 * 2**20
 
 
 # Multi-indices

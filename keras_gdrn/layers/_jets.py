@@ -95,7 +95,7 @@ def _evaluated(x, kernel, factors: Factors, indices, before: slice, after: slice
     """The result, and the jet that the channel mix has read."""
     channels, filters = kernel.shape[1], kernel.shape[-1]
     orders = list(dict.fromkeys(alpha[before] for alpha in indices))
-    grids = _on_grids(x, [tuple(axis.size for axis in axes) for axes in factors])
+    grids = _on_grids(x, [tuple(map(_size, axes)) for axes in factors])
     jets = [
         _differentiated(_analyzed(grid, axes), axes, before, orders)
         for grid, axes in zip(grids, factors, strict=True)
@@ -148,8 +148,7 @@ class _Grid:
     def along(self, axis: int, matrix) -> "_Grid":
         """The matrix times each line along the axis, of values that are folded so."""
         matrix = ops.convert_to_tensor(matrix, self.values.dtype)
-        outputs = matrix.shape[0] or ops.shape(matrix)[0]
-        sizes = (*self.sizes[:axis], outputs, *self.sizes[axis + 1 :])
+        sizes = (*self.sizes[:axis], _length(matrix, 0), *self.sizes[axis + 1 :])
         return _Grid(ops.matmul(matrix, self.values), sizes)
 
     def rows(self, channels: int):
@@ -157,6 +156,16 @@ class _Grid:
 
     def positions_first(self):
         return ops.reshape(self.values, (math.prod(self.sizes), -1))
+
+
+def _size(axis: AxisFactors):
+    return _length(axis.jets[0] if axis.analysis is None else axis.analysis, 1)
+
+
+def _length(matrix, axis: int):
+    """Static where it is known: asking the graph costs an operation."""
+    length = matrix.shape[axis]
+    return ops.shape(matrix)[axis] if length is None else length
 
 
 def _on_grids(x, sizes: Sequence[tuple]) -> list[_Grid]:

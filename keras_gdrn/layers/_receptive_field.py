@@ -128,7 +128,9 @@ class Course:
                 return self._cropped(values[leaf], windows(leaf), windows(call.output))
             return values[leaf]
 
-        values = {self.source: self._as_layers_take(packed(images, windows(self.source)))}
+        values = {
+            self.source: self._as_layers_take(packed(images, windows(self.source)))
+        }
         for call in self.calls:
             fill = partial(argument, call=call)
             args, kwargs = keras.tree.map_structure(fill, (call.args, call.kwargs))

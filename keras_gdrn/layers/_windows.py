@@ -119,7 +119,9 @@ def unfolded(x, scales: int):
     """`(positions, batch, channels)` from whole maps, scales folded into the batch."""
     _, *spatial, channels = ops.shape(x)
     x = ops.reshape(x, (scales, -1, *spatial, channels))
-    return ops.reshape(ops.moveaxis(x, 1, -2), (scales * math.prod(spatial), -1, channels))
+    return ops.reshape(
+        ops.moveaxis(x, 1, -2), (scales * math.prod(spatial), -1, channels)
+    )
 
 
 def folded(x, scales: int, spatial: tuple):

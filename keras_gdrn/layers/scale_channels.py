@@ -15,10 +15,16 @@ class ScaleChannels(keras.layers.Layer):
     """Applies one network, with one set of weights, at several initial scales.
 
     `{Γ_{σ_0}(f)}` for every `σ_0` in `sigma0`: the scale of each `GaussDerConv` in the
-    network is multiplied by `σ_0`; every other layer is applied as it is. The scale
-    channels are folded into the batch, so that the network runs once and batch
-    normalization takes its statistics over all scale channels together: in training
-    as in inference the network is the same function at each scale.
+    network is multiplied by `σ_0`; every other layer is applied as it is. The network
+    runs once on all scale channels, so that batch normalization takes its statistics
+    over all of them together: in training as in inference the network is the same
+    function at each scale.
+
+    Where the network ends in central selection, its maps are evaluated only where the
+    answer sees them: within `receptive_field` standard deviations of the effective
+    receptive field around the center, a window that grows with `σ_0`. A window is an
+    image of its own, also for the boundary rule of the layers. Batch statistics are
+    those of the windows.
 
     Source: Perzanowski & Lindeberg, Eqs. sigma0-multichan and
     complete-multi-net-definition.
@@ -29,6 +35,12 @@ class ScaleChannels(keras.layers.Layer):
             spatial selection its maps come out at every scale, as
             `(batch, scale, *spatial, channels)`.
         sigma0: Initial scales σ_0, positive and finite, in pixels; at least one.
+        receptive_field: Half-width of the windows, in standard deviations of the
+            effective receptive field, which from the input of a layer on is `σ_0
+            √(Σ σ²)` over that layer and those that follow. `None` evaluates whole maps,
+            as the paper does. `"auto"` takes 3.0 where that can be done: where the
+            network ends in central selection, and its other layers act at each
+            position or are layers of this package; elsewhere, whole maps.
 
     Input shape:
         `(batch, …)`, what the network takes.
@@ -38,7 +50,9 @@ class ScaleChannels(keras.layers.Layer):
 
     Raises:
         ValueError: If `sigma0` is empty or holds a value that is not finite and
-            positive, or if one `ScaleChannels` is applied inside another.
+            positive, if `receptive_field` is a number and the network has a layer for
+            which windows cannot be had, or if one `ScaleChannels` is applied inside
+            another.
 
     Example:
 
@@ -66,33 +80,26 @@ class ScaleChannels(keras.layers.Layer):
         self._course, self._extent = self._planned(len(input_shape))
 
     def call(self, inputs):
-        with scale_scope(self.sigma0):
-            if self._course is None:
-                return self._on_folded_maps(inputs)
-            return self._on_packed_maps(inputs, self._course)
+        return self._at(inputs, self.sigma0)
 
-    def _on_packed_maps(self, images, course: Course):
-        """What the answer sees, of all scales side by side (see `_windows`)."""
+    def _at(self, inputs, sigma0: tuple[float, ...]):
+        """`(batch, scale, …)` at these initial scales."""
+        with scale_scope(sigma0):
+            if self._course is None:
+                folded = ops.concatenate([inputs] * len(sigma0), axis=0)
+                return _scales_apart(self.network(folded), len(sigma0))
+            return self._on_packed_maps(inputs, sigma0, self._course)
+
+    def _on_packed_maps(self, images, sigma0, course: Course):
+        """What the answer sees, of all scales one behind the other (see `_windows`)."""
         if course.channels_first:
             images = ops.moveaxis(images, 1, -1)
         spatial = tuple(ops.shape(images)[1:-1])
-        windows = Windows(spatial, self.sigma0, self._extent)
-        outputs = course.run(images, windows)
+        outputs = course.run(images, Windows(spatial, sigma0, self._extent))
         if not course.result.is_map:
-            return self._channels_apart(outputs)
+            return _scales_apart(outputs, len(sigma0))
         maps = ops.moveaxis(ops.stack(outputs), -2, 0)
         return ops.moveaxis(maps, -1, 2) if course.channels_first else maps
-
-    def _on_folded_maps(self, inputs):
-        """Whole inputs, one scale after another in the batch."""
-        return self._channels_apart(
-            self.network(ops.concatenate([inputs] * len(self.sigma0), axis=0))
-        )
-
-    def _channels_apart(self, outputs):
-        # -1 stands for the batch: the other sizes are known from the network.
-        shape = (len(self.sigma0), -1, *ops.shape(outputs)[1:])
-        return ops.swapaxes(ops.reshape(outputs, shape), 0, 1)
 
     def _planned(self, rank: int) -> tuple[Course | None, float | None]:
         """The network call by call if it can do with packed maps, and their extent."""
@@ -139,6 +146,12 @@ class ScaleChannels(keras.layers.Layer):
         # What was saved before there were windows was trained on whole maps.
         config.setdefault("receptive_field", None)
         return cls(network, **config)
+
+
+def _scales_apart(outputs, scales: int):
+    # -1 stands for the batch: the other sizes are known from the network.
+    outputs = ops.reshape(outputs, (scales, -1, *ops.shape(outputs)[1:]))
+    return ops.swapaxes(outputs, 0, 1)
 
 
 def _checked_scales(sigma0) -> tuple[float, ...]:

@@ -112,6 +112,7 @@ def gauss_der_resnet(
     sigma0: Sequence[float],
     scale_pooling: str = "max",
     scale_dropout: float = 0.0,
+    receptive_field: float | str | None = "auto",
     name: str = "gauss_der_resnet",
     **channel,
 ) -> keras.Model:
@@ -128,6 +129,8 @@ def gauss_der_resnet(
         scale_pooling: `"max"`, `"logsumexp"` or `"average"`.
         scale_dropout: Probability with which a scale channel leaves the pooling in
             training.
+        receptive_field: How much of the maps is evaluated, as `ScaleChannels`; `None`
+            for whole maps, as in the paper.
         **channel: Further arguments of `scale_channel`.
 
     Returns:
@@ -145,7 +148,9 @@ def gauss_der_resnet(
     """
     network = scale_channel(input_shape, classes, widths, ratio, **channel)
     image = keras.Input(input_shape, name="image")
-    scores = ScaleChannels(network, sigma0, name="scale_channels")(image)
+    scores = ScaleChannels(network, sigma0, receptive_field, name="scale_channels")(
+        image
+    )
     pooling = ScalePooling(
         scale_pooling, dropout=scale_dropout, name="scale_pooling", dtype="float32"
     )

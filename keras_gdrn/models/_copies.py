@@ -1,6 +1,6 @@
 """Copies of functional models, to take graphs apart that others may share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -36,16 +36,15 @@ def copy_by_layers(
     return copy
 
 
-def scale_channels_like(
-    layer: ScaleChannels, *, network: Any = None, sigma0: Sequence[float] | None = None
-) -> ScaleChannels:
-    """The layer anew, with another network or at other initial scales."""
-    return ScaleChannels(
-        layer.network if network is None else network,
-        layer.sigma0 if sigma0 is None else sigma0,
-        name=layer.name,
-        dtype=layer.dtype_policy,
-    )
+def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
+    """The layer anew, with another network, other initial scales or windows."""
+    options = {
+        "network": layer.network,
+        "sigma0": layer.sigma0,
+        "receptive_field": layer.receptive_field,
+        **changes,
+    }
+    return ScaleChannels(name=layer.name, dtype=layer.dtype_policy, **options)
 
 
 def only_layer(model: keras.Model, kind: type) -> Any:

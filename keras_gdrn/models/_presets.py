@@ -29,6 +29,7 @@ class Preset:
     residual: bool = True
     boundary: str = "zero"
     epsilon: float = 1e-3
+    receptive_field: float | str | None = "auto"
 
 
 _FASHION_MNIST = Preset(

@@ -9,7 +9,11 @@ from keras_gdrn.layers import ScaleChannels
 from ._copies import scale_channels_like
 
 
-def with_sigma0(model: keras.Model, sigma0: Sequence[float]) -> keras.Model:
+def with_sigma0(
+    model: keras.Model,
+    sigma0: Sequence[float],
+    receptive_field: float | str | None = "kept",
+) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
     Pre-training (A.4) trains a model with a single scale channel and goes on with
@@ -19,10 +23,12 @@ def with_sigma0(model: keras.Model, sigma0: Sequence[float]) -> keras.Model:
         model: Functional model that applies a `ScaleChannels`, such as those of
             `gauss_der_resnet`.
         sigma0: The new initial scales σ_0.
+        receptive_field: How much of the maps is evaluated, as `ScaleChannels`: `None`
+            for whole maps; `"kept"` for what the model has.
 
     Raises:
-        ValueError: If `model` has no `ScaleChannels` layer, or `sigma0` is refused by
-            it. A single scale channel becomes a network by `ScaleChannels(channel,
+        ValueError: If `model` has no `ScaleChannels` layer, or an argument is refused
+            by it. A single scale channel becomes a network by `ScaleChannels(channel,
             sigma0)`.
     """
     if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
@@ -32,9 +38,13 @@ def with_sigma0(model: keras.Model, sigma0: Sequence[float]) -> keras.Model:
             f"Received: model={model.name!r} with no such layer"
         )
 
+    changes = {"sigma0": sigma0}
+    if receptive_field != "kept":
+        changes["receptive_field"] = receptive_field
+
     def rescaled(layer):
         if isinstance(layer, ScaleChannels):
-            return scale_channels_like(layer, sigma0=sigma0)
+            return scale_channels_like(layer, **changes)
         return layer
 
     return _rebuilt(model, model.input_shape[1:], rescaled)

@@ -164,7 +164,9 @@ def test_factors_are_the_operators_to_their_tolerance(
     largest = np.linalg.norm(np.hstack(operators), 2)
     for jet, operator in zip(factors.jets, operators, strict=True):
         if factors.analysis is not None:
-            jet = factors.synthesis @ jet @ factors.analysis
+            jet = jet @ factors.analysis
+        if factors.synthesis is not None:
+            jet = factors.synthesis @ jet
         assert np.linalg.norm(operator - jet, 2) <= 2 * epsilon * largest + 1e-14
 
 

@@ -1,0 +1,38 @@
+"""The operators that are made inside the graph, against those of NumPy."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_gdrn import kernels
+from keras_gdrn.layers._operators import spectral_operators
+
+each_boundary = pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
+
+
+def assert_graph_operators(size, sigma, boundary, dtype, tolerance):
+    scales, reach = (sigma / 2, sigma), kernels.support_radius(sigma)
+    graph = spectral_operators(
+        size, ops.convert_to_tensor(scales, dtype), 4, boundary, reach, dtype
+    )
+    assert len(graph) == 5
+    for order, of_scales in enumerate(graph):
+        for scale, actual in zip(scales, ops.unstack(of_scales), strict=True):
+            expected = kernels.axis_operator(size, scale, order, boundary)
+            atol = tolerance * max(np.abs(expected).max(), 0.01)
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+
+
+@pytest.mark.usefixtures("float64")
+@each_boundary
+@pytest.mark.parametrize("sigma", [0.25, 1.0, 2.5, 15.0])
+@pytest.mark.parametrize("size", [1, 2, 9, 32])
+def test_operators_of_the_graph_are_those_of_numpy(size, sigma, boundary):
+    assert_graph_operators(size, sigma, boundary, "float64", 1e-8)
+
+
+@each_boundary
+@pytest.mark.parametrize(("size", "sigma"), [(64, 0.5), (65, 6.0), (192, 20.0)])
+def test_operators_of_the_graph_are_precise_in_float32(size, sigma, boundary):
+    # Nothing is differenced after rounding: no order loses digits to cancellation.
+    assert_graph_operators(size, sigma, boundary, "float32", 1e-5)

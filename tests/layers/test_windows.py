@@ -1,0 +1,364 @@
+"""Windows of `ScaleChannels`: the same function as masked whole maps, and no more."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from keras_gdrn.layers import (
+    GaussDerConv,
+    GaussDerResidualBlock,
+    ScaleChannels,
+    SpatialSelection,
+)
+from keras_gdrn.models import scale_channel
+from tests._gradients import DTYPE, EXACT, gradients
+from tests.layers._contract import numpy, randomize
+from tests.layers._masked import MaskedChannels, masked_inference
+
+SCALES = (0.5, 1.0, 2.0)
+# Nothing is lost to the low-rank form.
+EXACTLY = {"epsilon": 1e-13 if EXACT else 1e-6}
+TOLERANCE = 1e-9 if EXACT else 2e-4
+
+
+def images(*shape, batch=2):
+    return np.random.default_rng(0).normal(size=(batch, *shape)).astype(DTYPE)
+
+
+def built(network, shape, extent, scales=SCALES, seed=None):
+    layer = ScaleChannels(network, scales, extent, dtype=DTYPE)
+    layer.build((None, *shape))
+    randomize(layer)
+    return layer
+
+
+@pytest.fixture(autouse=True)
+def precise():
+    keras.config.set_dtype_policy(DTYPE)
+
+
+def conv(filters=3, sigma=1.0, **options):
+    options = {"activation": "tanh", **EXACTLY, **options}
+    return GaussDerConv(filters, sigma, **options)
+
+
+def block(filters=3, sigma=1.3, **options):
+    return GaussDerResidualBlock(filters, sigma, **EXACTLY, **options)
+
+
+def chain(*inner, data_format=None):
+    return keras.Sequential([*inner, SpatialSelection(data_format=data_format)])
+
+
+def functional(shape, *inner):
+    image = keras.Input(shape, dtype=DTYPE)
+    x = image
+    for layer in inner:
+        x = layer(x)
+    return keras.Model(image, x)
+
+
+def nested():
+    middle = functional((24, 17, 3), block(4), layers.Dropout(0.3))
+    return functional(
+        (24, 17, 2), conv(), middle, keras.Sequential([conv()]), SpatialSelection()
+    )
+
+
+def with_operations():
+    image = keras.Input((24, 17, 2), dtype=DTYPE)
+    x = conv()(image)
+    x = keras.ops.relu(0.5 * x + 1.0) - keras.ops.tanh(x)
+    return keras.Model(image, layers.Dense(5)(SpatialSelection()(conv(4)(x))))
+
+
+FIRST = {"data_format": "channels_first"}
+NETWORKS = {
+    "odd and even": ((24, 17, 2), lambda: chain(conv(), block(4), conv(2, 1.7))),
+    "one dimension": ((37, 2), lambda: chain(conv(), block(4), conv(2, 1.7))),
+    "three dimensions": ((11, 12, 9, 2), lambda: chain(conv(), block(2, 1.1))),
+    "channels first": (
+        (2, 24, 17),
+        lambda: chain(
+            conv(**FIRST),
+            layers.BatchNormalization(axis=1),
+            block(3, **FIRST),
+            data_format="channels_first",
+        ),
+    ),
+    "separable, of order 3, with the zero-order term": (
+        (24, 17, 2),
+        lambda: chain(
+            conv(4, separable=True),
+            block(4, separable=True, zero_order=True),
+            conv(2, 1.7, order=3, zero_order=True),
+        ),
+    ),
+    "learned sigma": (
+        (24, 17, 2),
+        lambda: chain(conv(trainable_sigma=True), block(4, trainable_sigma=True)),
+    ),
+    "symmetric far from the edge": (
+        (64, 61, 2),
+        lambda: chain(conv(boundary="zero"), conv(3, 0.6)),
+    ),
+    "pointwise layers": (
+        (24, 17, 2),
+        lambda: chain(
+            conv(),
+            layers.BatchNormalization(),
+            layers.LayerNormalization(),
+            layers.PReLU(shared_axes=(1, 2), alpha_initializer="he_uniform"),
+            layers.Conv2D(4, 1),
+            layers.Dense(3),
+            layers.Dropout(0.5),
+            conv(2, 1.7),
+        ),
+    ),
+    "nested models": ((24, 17, 2), nested),
+    "operations": ((24, 17, 2), with_operations),
+}
+each_network = pytest.mark.parametrize("case", NETWORKS.values(), ids=NETWORKS)
+
+
+@each_network
+@pytest.mark.parametrize("extent", [1.0, 2.5])
+def test_windows_are_masked_whole_maps(case, extent):
+    shape, network = case
+    layer, x = built(network(), shape, extent), images(*shape)
+    expected = masked_inference(layer.network, x, SCALES, extent)
+    actual = numpy64(layer(x))
+    atol = TOLERANCE * np.abs(expected).max()
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    whole = numpy64(ScaleChannels(layer.network, SCALES, None, dtype=DTYPE)(x))
+    assert np.abs(whole - expected).max() > 10 * atol  # something has been masked
+
+
+def numpy64(tensor):
+    return keras.ops.convert_to_numpy(tensor)
+
+
+@each_network
+def test_wide_windows_are_whole_maps(case):
+    shape, network = case
+    layer, x = built(network(), shape, 99.0), images(*shape)
+    whole = ScaleChannels(layer.network, SCALES, None, dtype=DTYPE)
+    np.testing.assert_allclose(
+        numpy64(layer(x)), numpy64(whole(x)), rtol=TOLERANCE, atol=TOLERANCE
+    )
+
+
+@pytest.mark.parametrize("residual", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_values_and_gradients_are_those_of_masked_whole_maps(training, residual):
+    """Batch statistics are of the windows; so are all gradients."""
+    shape, extent = (20, 17, 2), 2.0
+    network = scale_channel(shape, 3, [4, 4, 5], 1.3, residual=residual, **EXACTLY)
+    layer = built(network, shape, extent)
+    oracle = MaskedChannels(network, SCALES, extent)
+    oracle.built = True
+    x = images(*shape)
+    statistics = [v.numpy() for v in network.non_trainable_variables]
+    expected = numpy64(oracle(x, training=training))
+    atol = TOLERANCE * np.abs(expected).max()
+    actual = numpy64(layer(x, training=training))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    upstream = np.random.default_rng(3).normal(size=expected.shape)
+    for value, variable in zip(
+        statistics, network.non_trainable_variables, strict=True
+    ):
+        variable.assign(value)
+    pairs = zip(
+        gradients(layer, x, upstream, training),
+        gradients(oracle, x, upstream, training),
+        strict=True,
+    )
+    for ours, theirs in pairs:
+        largest = max(np.abs(theirs).max(), 1e-3)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e2 * TOLERANCE * largest)
+
+
+def test_branches_that_meet_have_the_window_of_the_larger_one():
+    image = keras.Input((24, 17, 2), dtype=DTYPE)
+    x = conv(sigma=0.7)(image)
+    coarse, fine = conv(sigma=2.0)(x), conv(sigma=0.5)(x)
+    y = layers.Concatenate()([layers.Add()([coarse, fine]), x])
+    model = keras.Model(image, SpatialSelection()(conv(sigma=1.1)(y)))
+    layer, x = built(model, (24, 17, 2), 2.0), images(24, 17, 2)
+    reaches = [np.hypot(np.hypot(1.1, 2.0), 0.7), np.hypot(1.1, 2.0), 1.1]
+    inputs = [value.deviation for value in layer._course.calls[0].inputs]
+    assert inputs == [pytest.approx(reaches[0])]
+    outputs = [call.output.deviation for call in layer._course.calls[:3]]
+    assert outputs == [pytest.approx(reach) for reach in (reaches[1], 1.1, 1.1)]
+    whole = ScaleChannels(model, SCALES, None, dtype=DTYPE)
+    wide = ScaleChannels(model, SCALES, 99.0, dtype=DTYPE)
+    np.testing.assert_allclose(
+        numpy64(wide(x)), numpy64(whole(x)), rtol=TOLERANCE, atol=TOLERANCE
+    )
+    far, near = (
+        ScaleChannels(model, SCALES, extent, dtype=DTYPE) for extent in (1.0, 4.0)
+    )
+    error_far, error_near = (
+        np.abs(numpy64(layer(x)) - numpy64(whole(x))).max() for layer in (far, near)
+    )
+    assert error_near < 0.1 * error_far
+
+
+# Independence of the canvas
+
+
+def centered(x, side):
+    margin = (x.shape[1] - side) // 2
+    return x[:, margin : margin + side, margin : margin + side]
+
+
+@pytest.mark.parametrize("boundary", ["zero", "symmetric"])
+def test_scores_do_not_depend_on_what_is_outside_the_window(boundary):
+    """Windows of the inputs are 10, 18 and 36 pixels wide: the canvas fills two."""
+    network = scale_channel((None, None, 2), 3, [4, 4], 1.5, boundary=boundary)
+    layer = built(network, (None, None, 2), 2.0)
+    x = images(40, 40, 2)
+    difference = np.abs(numpy64(layer(x)) - numpy64(layer(centered(x, 20))))
+    assert difference[:, :2].max() < TOLERANCE < difference[:, 2].max()
+    whole = ScaleChannels(network, SCALES, None, dtype=DTYPE)
+    difference = np.abs(numpy64(whole(x)) - numpy64(whole(centered(x, 20))))
+    assert difference[:, :2].max() > 10 * TOLERANCE
+
+
+# Unknown sizes
+
+
+@pytest.mark.parametrize("trainable_sigma", [False, True])
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="sizes are known elsewhere"
+)
+def test_windows_are_cut_in_the_graph_where_sizes_are_unknown(trainable_sigma):
+    import tensorflow as tf
+
+    options = {"trainable_sigma": trainable_sigma, **EXACTLY}
+    network = scale_channel((None, None, 2), 3, [4, 5], 1.3, **options)
+    layer = built(network, (None, None, 2), 2.0)
+    unknown = tf.function(
+        layer, input_signature=[tf.TensorSpec((None, None, None, 2), DTYPE)]
+    )
+    for shape in [(24, 17), (7, 30)]:
+        x = images(*shape, 2)
+        np.testing.assert_allclose(
+            numpy64(unknown(x)), numpy64(layer(x)), rtol=1e-6, atol=1e-6
+        )
+
+
+# Where windows can be had
+
+
+def channel_of(*inner, **options):
+    return functional((16, 16, 2), *inner, **options)
+
+
+WITHOUT = {
+    "no selection": (lambda: channel_of(conv()), "does not end in a `SpatialSel"),
+    "maximum": (
+        lambda: channel_of(conv(), SpatialSelection("max", name="largest")),
+        "'largest' selects the spatial maximum",
+    ),
+    "3×3": (
+        lambda: channel_of(
+            conv(), layers.Conv2D(3, 3, name="wide"), SpatialSelection()
+        ),
+        "'wide' of type Conv2D may look at several positions",
+    ),
+    "strides": (
+        lambda: channel_of(
+            layers.Conv2D(3, 1, strides=2, name="s"), SpatialSelection()
+        ),
+        "'s' of type Conv2D",
+    ),
+    "other axis": (
+        lambda: channel_of(layers.LayerNormalization(axis=1), SpatialSelection()),
+        "LayerNormalization",
+    ),
+    "pooling": (
+        lambda: channel_of(conv(), layers.GlobalAveragePooling2D(name="all")),
+        "'all' of type GlobalAveragePooling2D",
+    ),
+    "subclass": (
+        lambda: channel_of(Blurred(3, 1.0, name="own"), SpatialSelection()),
+        "'own' of type Blurred",
+    ),
+    "operation": (
+        lambda: keras.Model(*flipped()),
+        "of type Flip",
+    ),
+    "two formats": (
+        lambda: channel_of(conv(16, **FIRST), conv(), SpatialSelection()),
+        "several data formats",
+    ),
+}
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Blurred(GaussDerConv):
+    """What a subclass does is not known."""
+
+
+def flipped():
+    image = keras.Input((16, 16, 2), dtype=DTYPE)
+    return image, SpatialSelection()(keras.ops.flip(conv()(image), axis=1))
+
+
+@pytest.mark.parametrize(("network", "reason"), WITHOUT.values(), ids=WITHOUT)
+def test_windows_that_cannot_be_had(network, reason):
+    network = network()
+    x = images(16, 16, 2)
+    for extent in ("auto", None):
+        layer = ScaleChannels(network, SCALES, extent, dtype=DTYPE)
+        assert layer(x).shape[:2] == (2, 3)
+        assert layer._extent is None
+    message = rf"^`receptive_field` takes.*{reason}.*receptive_field=3.0$"
+    with pytest.raises(ValueError, match=message):
+        ScaleChannels(network, SCALES, 3.0)(x)
+
+
+def test_a_layer_may_say_that_it_acts_at_each_position():
+    class Gain(layers.Layer):
+        acts_at_each_position = True
+
+        def call(self, inputs):
+            return 2 * inputs
+
+    network = channel_of(conv(), Gain(), SpatialSelection())
+    layer = ScaleChannels(network, SCALES, dtype=DTYPE)
+    layer(images(16, 16, 2))
+    assert layer._extent == 3.0
+
+
+@pytest.mark.parametrize("extent", [0, -1.0, float("nan"), float("inf"), True, "wide"])
+def test_receptive_field_is_refused(extent):
+    with pytest.raises(ValueError, match=rf"`receptive_field`.*={extent!r}$"):
+        ScaleChannels(conv(), SCALES, extent)
+
+
+# Keras
+
+
+def test_what_was_saved_before_there_were_windows_has_whole_maps():
+    layer = ScaleChannels(channel_of(conv(), SpatialSelection()), SCALES)
+    config = layer.get_config()
+    assert config.pop("receptive_field") == "auto"
+    assert ScaleChannels.from_config(config).receptive_field is None
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="XLA is not for PyTorch here"
+)
+def test_xla_and_bfloat16():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    network = scale_channel((20, 20, 2), 3, [4, 5], 1.3)
+    image = keras.Input((20, 20, 2))
+    scores = ScaleChannels(network, SCALES, 3.0)(image)
+    model = keras.Model(image, layers.GlobalMaxPooling1D(dtype="float32")(scores))
+    model.compile("adamw", "sparse_categorical_crossentropy", jit_compile=True)
+    x = images(20, 20, 2).astype("float32")
+    losses = [model.train_on_batch(x, np.arange(2)) for _ in range(2)]
+    assert np.all(np.isfinite(losses))
