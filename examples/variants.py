@@ -12,8 +12,8 @@ from keras_gdrn.layers import ScaleChannels, ScalePooling
 class SeparateStatistics(ScaleChannels):
     """Batch normalization takes its statistics over each scale channel by itself."""
 
-    def call(self, inputs):
-        outputs = [self._at(inputs, (sigma0,)) for sigma0 in self.sigma0]
+    def call(self, inputs, training=None):
+        outputs = [self._at(inputs, (sigma0,), training) for sigma0 in self.sigma0]
         return ops.concatenate(outputs, axis=1)
 
 

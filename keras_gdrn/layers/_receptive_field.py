@@ -8,6 +8,7 @@ that come after.
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -104,12 +105,13 @@ class Course:
                     f"{call.layer.mode}imum"
                 )
 
-    def run(self, images, answer: Windows) -> Any:
+    def run(self, images, answer: Windows, training: bool | None) -> Any:
         """Applies the network to packed maps.
 
         Args:
             images: `(batch, *spatial, channels)`.
             answer: The windows of what the answer reads.
+            training: As layers take it; `None` for what the outer layer has.
 
         Returns:
             What the network gives, scales folded into the batch; or, if these are
@@ -134,12 +136,32 @@ class Course:
         for call in self.calls:
             fill = partial(argument, call=call)
             args, kwargs = keras.tree.map_structure(fill, (call.args, call.kwargs))
+            if "training" in kwargs and training is not None:
+                # The graph keeps what it was built with.
+                kwargs["training"] = training
             with between(windows(call.inputs[0]), windows(call.output)):
                 values[call.output] = call.layer(*args, **kwargs)
         result = values[self.result]
         if not self.result.is_map:
             return result
         return maps_of(self._channels_last(result), windows(self.result))
+
+    def convolutions(self, answer: Windows) -> Iterator[tuple[Any, Windows, Windows]]:
+        """Each convolution with the windows of its input and output."""
+        for call in self.calls:
+            layer, given, asked = call.layer, call.inputs[0], call.output
+            entering, leaving = (
+                dataclasses.replace(answer, deviation=value.deviation)
+                for value in (given, asked)
+            )
+            if type(layer) is GaussDerConv:
+                yield layer, entering, leaving
+            elif type(layer) is GaussDerResidualBlock:
+                middle = leaving.before(layer.sigma)
+                yield layer.conv1, entering, middle
+                yield layer.conv2, middle, leaving
+                if layer.projection is not None:
+                    yield layer.projection, leaving, leaving
 
     def _followed(self, layer, *args, **kwargs) -> _Value:
         """Keeps the calls that the layer, or each layer of the model, consists of."""

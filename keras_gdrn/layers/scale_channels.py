@@ -79,27 +79,41 @@ class ScaleChannels(keras.layers.Layer):
                 self.network.build(input_shape)
         self._course, self._extent = self._planned(len(input_shape))
 
-    def call(self, inputs):
-        return self._at(inputs, self.sigma0)
+    def call(self, inputs, training=None):
+        return self._at(inputs, self.sigma0, training)
 
-    def _at(self, inputs, sigma0: tuple[float, ...]):
+    def _at(self, inputs, sigma0: tuple[float, ...], training):
         """`(batch, scale, …)` at these initial scales."""
         with scale_scope(sigma0):
             if self._course is None:
                 folded = ops.concatenate([inputs] * len(sigma0), axis=0)
                 return _scales_apart(self.network(folded), len(sigma0))
-            return self._on_packed_maps(inputs, sigma0, self._course)
+            return self._on_packed_maps(inputs, sigma0, training, self._course)
 
-    def _on_packed_maps(self, images, sigma0, course: Course):
+    def _on_packed_maps(self, images, sigma0, training, course: Course):
         """What the answer sees, of all scales one behind the other (see `_windows`)."""
         if course.channels_first:
             images = ops.moveaxis(images, 1, -1)
         spatial = tuple(ops.shape(images)[1:-1])
-        outputs = course.run(images, Windows(spatial, sigma0, self._extent))
+        windows = Windows(spatial, sigma0, self._extent)
+        outputs = course.run(images, windows, training)
         if not course.result.is_map:
             return _scales_apart(outputs, len(sigma0))
         maps = ops.moveaxis(ops.stack(outputs), -2, 0)
         return ops.moveaxis(maps, -1, 2) if course.channels_first else maps
+
+    def convolutions(self, spatial: tuple[int, ...]):
+        """What is evaluated of images of this size, for estimates of compute.
+
+        Yields:
+            Each convolution in the network, with the windows (sizes in pixels, and
+            standard deviation of their influence on the answer) of its input and its
+            output at each scale. None if the network is applied to whole, folded maps.
+        """
+        if self._course is not None:
+            windows = Windows(spatial, self.sigma0, self._extent)
+            for layer, entering, leaving in self._course.convolutions(windows):
+                yield layer, entering.of_scales, leaving.of_scales
 
     def _planned(self, rank: int) -> tuple[Course | None, float | None]:
         """The network call by call if it can do with packed maps, and their extent."""

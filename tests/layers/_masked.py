@@ -102,10 +102,10 @@ class MaskedChannels(keras.layers.Layer):
             mean, variance = layer.moving_mean, layer.moving_variance
             if training:
                 inside = masks(maps)
-                ones = [ops.ones_like(x[..., :1]) * m for x, m in zip(maps, inside)]
+                pairs = list(zip(maps, inside, strict=True))
+                ones = [ops.ones_like(x[..., :1]) * m for x, m in pairs]
                 count = sum(ops.sum(one) for one in ones)
                 axes = tuple(range(maps[0].ndim - 1))
-                pairs = list(zip(maps, inside, strict=True))
                 mean = sum(ops.sum(x * m, axes) for x, m in pairs) / count
                 squares = (ops.sum(ops.square(x - mean) * m, axes) for x, m in pairs)
                 variance = sum(squares) / count

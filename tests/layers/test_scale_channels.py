@@ -53,6 +53,14 @@ def sequential(scale=1.0):
     return keras.Sequential([*convolutions, SpatialSelection()])
 
 
+def windowed():
+    """Ends in central selection, with all other layers at each position."""
+    image = keras.Input((None, None, 3))
+    x = layers.BatchNormalization()(GaussDerConv(4, 1.0, name="stem")(image))
+    x = GaussDerResidualBlock(3, 1.3)(layers.Dropout(0.3)(x))
+    return keras.Model(image, SpatialSelection()(x))
+
+
 NETWORKS = [convolution, functional, nested, sequential]
 
 
@@ -73,12 +81,19 @@ CASES = {
         ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
     ),
     "sequential": Case(channels(sequential, [1.0]), SHAPE, 48 * 2, (None, None, 3)),
+    "windows": Case(
+        lambda **kwargs: ScaleChannels(windowed(), SCALES, 1.5, **kwargs),
+        SHAPE,
+        64 + 8 + (5 * 7 * 3 + 6 + 12) + (12 + 3 + 6),
+        (None, None, 3),
+        ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
+    ),
 }
 # The network has a policy of its own.
 CHECKS = [check for check in CONTRACT if check is not assert_dtype_argument]
 
 
-@each(CASES, on_jax=("functional",), checks=CHECKS)
+@each(CASES, on_jax=("functional", "windows"), checks=CHECKS)
 def test_contract(case, check):
     check(case)
 
@@ -88,7 +103,8 @@ def images(batch=2):
 
 
 def built(network, scales=SCALES, **kwargs):
-    layer = ScaleChannels(network(), scales, **kwargs)
+    # Whole maps; windows have tests of their own.
+    layer = ScaleChannels(network(), scales, receptive_field=None, **kwargs)
     layer.build((None, *SHAPE))
     randomize(layer)
     return layer

