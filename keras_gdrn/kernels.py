@@ -46,12 +46,12 @@ class AxisFactors:
 
     Attributes:
         analysis: `(coefficients, size)`, or `None` for the identity.
-        jets: `K_a` between the coefficients, `(outputs, inputs)` for each order `a`.
+        jets: `D_a`, `K_a` between the coefficients, `(outputs, inputs)` for each order `a`.
         synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
     """
 
     analysis: Any
-    jets: Sequence[Any]
+    jets: Any
     synthesis: Any
 
     @property

@@ -118,9 +118,7 @@ class Course:
             maps, `(*spatial, batch, channels)` for each scale.
         """
 
-        def windows(value: _Value):
-            if not value.is_map:
-                return None
+        def windows(value: _Value) -> Windows:
             return dataclasses.replace(answer, deviation=value.deviation)
 
         def argument(leaf, call: _Call):
@@ -139,7 +137,8 @@ class Course:
             if "training" in kwargs and training is not None:
                 # The graph keeps what it was built with.
                 kwargs["training"] = training
-            with between(windows(call.inputs[0]), windows(call.output)):
+            ends = (call.inputs[0], call.output)
+            with between(*(windows(end) if end.is_map else None for end in ends)):
                 values[call.output] = call.layer(*args, **kwargs)
         result = values[self.result]
         if not self.result.is_map:
@@ -149,10 +148,10 @@ class Course:
     def convolutions(self, answer: Windows) -> Iterator[tuple[Any, Windows, Windows]]:
         """Each convolution with the windows of its input and output."""
         for call in self.calls:
-            layer, given, asked = call.layer, call.inputs[0], call.output
+            layer = call.layer
             entering, leaving = (
                 dataclasses.replace(answer, deviation=value.deviation)
-                for value in (given, asked)
+                for value in (call.inputs[0], call.output)
             )
             if type(layer) is GaussDerConv:
                 yield layer, entering, leaving

@@ -35,10 +35,10 @@ def current_scales() -> tuple[float, ...]:
     return _scope.get().scales
 
 
-def current_windows() -> tuple[Windows, Windows] | tuple[None, None]:
-    """Windows of the packed maps that a layer takes and gives."""
+def current_windows() -> tuple[Windows | None, Windows | None]:
+    """Windows of the packed maps that a layer takes and gives, if they are packed."""
     scope = _scope.get()
-    return scope.entering, scope.leaving  # type: ignore[return-value]
+    return scope.entering, scope.leaving
 
 
 def scale_scope(scales: tuple[float, ...]):

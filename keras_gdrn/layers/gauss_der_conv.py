@@ -223,12 +223,11 @@ class GaussDerConv(keras.layers.Layer):
     def _filtered(self, x):
         """Of packed maps, as `ScaleChannels` hands them over, or of whole maps."""
         entering, leaving = current_windows()
-        if entering is not None:
-            *_, channels = shape = ops.shape(x)
-            y = self._between(
-                ops.reshape(x, (shape[0], -1, channels)), entering, leaving
-            )
-            ones = (1,) * (len(shape) - 3)
+        if entering is not None and leaving is not None:
+            positions, *_, channels = ops.shape(x)
+            flat = ops.reshape(x, (positions, -1, channels))
+            y = self._between(flat, entering, leaving)
+            ones = (1,) * (len(x.shape) - 3)
             return ops.reshape(y, (ops.shape(y)[0], -1, *ones, y.shape[-1]))
         scales, spatial = current_scales(), tuple(ops.shape(x)[1:-1])
         whole = Windows(spatial, scales)
@@ -236,12 +235,11 @@ class GaussDerConv(keras.layers.Layer):
         return folded(y, len(scales), spatial)
 
     def _between(self, x, entering: Windows, leaving: Windows):
-        spatial = entering.spatial
-        known = all(isinstance(size, int) for size in spatial)
+        known = all(isinstance(size, int) for size in entering.spatial)
         constant = known and not self.trainable_sigma
         asked = (self.sigma, entering, leaving, self.order, self.boundary)
         if constant:
-            kernels.check_reach(max(entering.sigma0) * self.sigma, spatial)
+            kernels.check_reach(max(entering.sigma0) * self.sigma, entering.spatial)
             factors = constant_factors(*asked, self.epsilon)
         else:
             # At least float32: small σ and long axes need it.

@@ -121,7 +121,7 @@ class GaussDerResidualBlock(keras.layers.Layer):
             y = self.activation(self.bn1(self.conv1(x), training=training))
         with between(middle, leaving):
             y = self.bn2(self.conv2(y), training=training)
-        if entering is not None:
+        if entering is not None and leaving is not None:
             x = cropped(x, entering, leaving)
         if self.projection is not None:
             x = self.projection_bn(self._projected(x), training=training)

@@ -9,6 +9,9 @@ from keras_gdrn.layers._receptive_field import RECEPTIVE_FIELD, Course, SeesMore
 from keras_gdrn.layers._scale_scope import scale_scope
 from keras_gdrn.layers._windows import Windows
 
+# Half-width of the windows in standard deviations; `None` for whole maps, or "auto".
+Extent = float | str | None
+
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
 class ScaleChannels(keras.layers.Layer):
@@ -62,7 +65,7 @@ class ScaleChannels(keras.layers.Layer):
     (None, 3, 10)
     """
 
-    def __init__(self, network, sigma0, receptive_field="auto", **kwargs):
+    def __init__(self, network, sigma0, receptive_field: Extent = "auto", **kwargs):
         super().__init__(**kwargs)
         if not isinstance(network, keras.layers.Layer):
             raise ValueError(
@@ -133,9 +136,8 @@ class ScaleChannels(keras.layers.Layer):
                     f"receptive_field={self.receptive_field!r}"
                 ) from None
             return course, None
-        if self.receptive_field == "auto":
-            return course, RECEPTIVE_FIELD
-        return course, self.receptive_field
+        field = self.receptive_field
+        return course, RECEPTIVE_FIELD if isinstance(field, str) else field
 
     def compute_output_shape(self, input_shape):
         batch, *rest = self.network.compute_output_shape(input_shape)
@@ -178,7 +180,7 @@ def _checked_scales(sigma0) -> tuple[float, ...]:
     return tuple(float(scale) for scale in scales)
 
 
-def _checked_receptive_field(value) -> float | str | None:
+def _checked_receptive_field(value) -> Extent:
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
     if not _is_scale(value):

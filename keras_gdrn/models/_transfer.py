@@ -1,6 +1,7 @@
 """The same weights at other scales or on images of another size."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 
@@ -38,7 +39,7 @@ def with_sigma0(
             f"Received: model={model.name!r} with no such layer"
         )
 
-    changes = {"sigma0": sigma0}
+    changes: dict[str, Any] = {"sigma0": sigma0}
     if receptive_field != "kept":
         changes["receptive_field"] = receptive_field
 

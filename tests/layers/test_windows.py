@@ -13,7 +13,7 @@ from keras_gdrn.layers import (
 )
 from keras_gdrn.models import scale_channel
 from tests._gradients import DTYPE, EXACT, gradients
-from tests.layers._contract import numpy, randomize
+from tests.layers._contract import randomize
 from tests.layers._masked import MaskedChannels, masked_inference
 
 SCALES = (0.5, 1.0, 2.0)
