@@ -46,7 +46,7 @@ class AxisFactors:
 
     Attributes:
         analysis: `(coefficients, size)`, or `None` for the identity.
-        jets: `D_a`, `K_a` between the coefficients, `(outputs, inputs)` for each order `a`.
+        jets: `K_a` between coefficients, `(outputs, inputs)` for each order `a`.
         synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
     """
 

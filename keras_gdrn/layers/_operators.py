@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_gdrn import kernels
 from keras_gdrn.layers._jets import Factors
-from keras_gdrn.layers._windows import Windows
+from keras_gdrn.layers._windows import Window, Windows
 
 
 def constant_factors(
@@ -18,15 +18,16 @@ def constant_factors(
     epsilon: float,
 ) -> Factors:
     """At each initial scale, the low-rank factors of each axis."""
-    windows = zip(entering.sigma0, entering.of_scales, leaving.of_scales, strict=True)
+
+    def factors(scale, size, outputs, whole, influence):
+        rule = "symmetric" if is_mirrored(size, whole, boundary) else "zero"
+        return kernels.axis_factors(
+            size, scale * sigma, order, rule, epsilon, outputs, influence
+        )
+
     return [
-        [
-            kernels.axis_factors(
-                size, scale * sigma, order, boundary, epsilon, outputs, asked.influence
-            )
-            for size, outputs in zip(given.sizes, asked.sizes, strict=True)
-        ]
-        for scale, given, asked in windows
+        [factors(scale, *axis, asked.influence) for axis in _axes(given, asked, whole)]
+        for scale, given, asked, whole in _scales(entering, leaving)
     ]
 
 
@@ -50,24 +51,24 @@ def factors_in_graph(
     # need not outgrow the image.
     reach = kernels.support_radius(max(entering.sigma0) * sigma)
     relative = sigma if log_sigma is None else ops.exp(ops.cast(log_sigma, dtype))
-    scales = ops.convert_to_tensor(entering.sigma0, dtype) * relative
+    sigmas = ops.convert_to_tensor(entering.sigma0, dtype) * relative
 
-    def operators(size, outputs, scales):
+    def operators(sigmas, size, outputs, whole):
         radius = reach if log_sigma is None else reach + 10 * size
+        mirrored = is_mirrored(size, whole, boundary)
+        orders = spectral_operators(size, sigmas, order, mirrored, radius, dtype)
         margin = (size - outputs) // 2
-        orders = spectral_operators(size, scales, order, boundary, radius, dtype)
         return [operator[:, margin : margin + outputs] for operator in orders]
 
     # Whole maps have one size: all scales at once, as the operations are most of what
     # tracing and exporting a network costs then.
-    number = len(entering.sigma0)
-    step = number if entering.extent is None else 1
+    scales = _scales(entering, leaving)
+    step = len(scales) if entering.extent is None else 1
     factors = []
-    for first in range(0, number, step):
-        sizes = zip(
-            entering.of_scales[first].sizes, leaving.of_scales[first].sizes, strict=True
-        )
-        axes = [operators(*pair, scales[first : first + step]) for pair in sizes]
+    for first in range(0, len(scales), step):
+        _, given, asked, whole = scales[first]
+        some = sigmas[first : first + step]
+        axes = [operators(some, *axis) for axis in _axes(given, asked, whole)]
         factors += [
             [kernels.AxisFactors(None, [jet[i] for jet in jets], None) for jets in axes]
             for i in range(step)
@@ -75,37 +76,66 @@ def factors_in_graph(
     return factors
 
 
-def spectral_operators(size, sigma, order: int, boundary: str, reach: int, dtype):
+def is_mirrored(size, whole, boundary: str):
+    """Whether the mirror image lies outside: always around a part of the image.
+
+    Zeros there would be an edge, which a derivative answers strongly.
+
+    Returns:
+        A boolean, also as a tensor where sizes are known only when the graph runs.
+    """
+    return True if boundary == "symmetric" else size < whole
+
+
+def _scales(
+    entering: Windows, leaving: Windows
+) -> list[tuple[float, Window, Window, tuple]]:
+    windows = zip(entering.sigma0, entering.of_scales, leaving.of_scales, strict=True)
+    return [(*of_scale, entering.spatial) for of_scale in windows]
+
+
+def _axes(given: Window, asked: Window, whole: tuple):
+    return zip(given.sizes, asked.sizes, whole, strict=True)
+
+
+def spectral_operators(size, sigma, order: int, mirrored, reach, dtype) -> list:
     """The operators `K_0, …, K_order` of one axis, made inside the graph.
 
     Differentiable in `sigma`, and usable where the length of the axis is known only
-    when the graph runs. All scales are made at once: the operations are most of what
-    tracing and exporting a network costs then.
+    when the graph runs.
 
     Args:
         size: Length of the axis, an integer or a scalar integer tensor.
         sigma: Scales in pixels, a tensor `(scales,)`.
-        reach: Radius in pixels where all kernels have vanished (zero boundary only).
+        mirrored: Whether the mirror image lies outside, or zeros.
+        reach: Radius in pixels where all kernels have vanished.
 
     Returns:
         List of `order + 1` tensors `(scales, size, size)`.
     """
     # The sum repeats the kernel with a period of 2 half: of period 2 size, that *is*
-    # the half-sample mirror; for the zero boundary, the copies must be out of reach.
-    half = size if boundary == "symmetric" else (size + reach + 1) // 2
+    # the half-sample mirror; otherwise, the copies must be out of reach.
+    half = _chosen(mirrored, size, (size + reach + 1) // 2)
     kernels = _spectral_kernels(half, size, sigma, order, dtype)
     pixel = ops.arange(size)
     offset = pixel[None, :] - pixel[:, None]
     operators = [_gathered(kernel, offset, a % 2) for a, kernel in enumerate(kernels)]
-    if boundary == "zero":
+    if mirrored is False:
         return operators
-    mirrored = pixel[None, :] + pixel[:, None] + 1
-    # -mirrored and 2 size - mirrored are the same offset; take the one in range.
-    near = ops.where(mirrored > size, 2 * size - mirrored, -mirrored)
+    image = pixel[None, :] + pixel[:, None] + 1
+    # -image and 2 size - image are the same offset; take the one in range.
+    near = ops.where(image > size, 2 * size - image, -image)
+    share = _chosen(mirrored, 1.0, 0.0)
     return [
-        operator + _gathered(kernel, near, a % 2)
+        operator + ops.cast(share, dtype) * _gathered(kernel, near, a % 2)
         for a, (operator, kernel) in enumerate(zip(operators, kernels, strict=True))
     ]
+
+
+def _chosen(condition, yes, no):
+    if isinstance(condition, bool):
+        return yes if condition else no
+    return ops.where(condition, yes, no)
 
 
 def _spectral_kernels(half, size, sigma, order: int, dtype) -> list:

@@ -3,11 +3,10 @@
 A network is followed call by call. Where it ends in central selection, the influence
 that a position of an earlier map has on the scores is, to first order, a Gaussian (the
 effective receptive field): its variance is the sum of the squared scales of the layers
-that come after.
+that come after (see `_windows.deviation_before`).
 """
 
 import dataclasses
-import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -16,16 +15,22 @@ import keras
 
 from keras_gdrn.layers._pointwise import acts_at_each_position
 from keras_gdrn.layers._scale_scope import between
-from keras_gdrn.layers._windows import Windows, cropped, maps_of, packed
+from keras_gdrn.layers._windows import (
+    Windows,
+    cropped,
+    deviation_before,
+    maps_of,
+    packed,
+)
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
 # Default half-width of the windows, in standard deviations.
-RECEPTIVE_FIELD = 3.0
+RECEPTIVE_FIELD = 2.5
 
 # Exact types: what a subclass does with a map is not known.
-_SPREADING = {GaussDerConv: 1, GaussDerResidualBlock: 2}
+_CONVOLUTIONS = {GaussDerConv: 1, GaussDerResidualBlock: 2}
 
 
 class SeesMore(Exception):
@@ -63,10 +68,10 @@ class _Call:
         return self.output.is_map and len(self.inputs) > 1
 
     @property
-    def spread(self) -> float:
-        """Standard deviation that the layer adds to the influence of its output."""
-        times = _SPREADING.get(type(self.layer), 0)
-        return math.sqrt(times) * self.layer.sigma if times else 0.0
+    def sigmas(self) -> list[float]:
+        """Scales of the convolutions that it consists of."""
+        times = _CONVOLUTIONS.get(type(self.layer), 0)
+        return [self.layer.sigma] * times if times else []
 
 
 class Course:
@@ -84,7 +89,7 @@ class Course:
         self.calls: list[_Call] = []
         self.source = _Value(is_map=True)
         self.result = self._followed(network, self.source)
-        ours = (*_SPREADING, SpatialSelection)
+        ours = (*_CONVOLUTIONS, SpatialSelection)
         formats = {c.layer.data_format for c in self.calls if type(c.layer) in ours}
         if len(formats) > 1:
             raise SeesMore("its layers are of several data formats")
@@ -186,7 +191,7 @@ class Course:
         maps = {value.is_map for value in call.inputs}
         if maps == {False}:
             return
-        known = type(call.layer) in (*_SPREADING, SpatialSelection)
+        known = type(call.layer) in (*_CONVOLUTIONS, SpatialSelection)
         if maps == {True} and (
             known
             or acts_at_each_position(call.layer, call.args, rank, self.channel_axis)
@@ -200,11 +205,13 @@ class Course:
     def _measure(self) -> None:
         for call in reversed(self.calls):
             if call.inputs[0].is_map:
-                needed = math.hypot(call.output.deviation, call.spread)
+                needed = call.output.deviation
+                for sigma in call.sigmas:
+                    needed = deviation_before(needed, sigma)
                 for value in call.inputs:
                     value.deviation = max(value.deviation, needed)
         for call in self.calls:
-            if call.output.is_map and not call.spread:
+            if call.output.is_map and not call.sigmas:
                 # All positions that are there, at once.
                 found = min(value.deviation for value in call.inputs)
                 call.output.deviation = found

@@ -29,6 +29,19 @@ class Window(NamedTuple):
     influence: float = math.inf
 
 
+def deviation_before(deviation: float, sigma: float) -> float:
+    """Standard deviation of the influence on the answer, on the input of a layer.
+
+    Args:
+        deviation: That of its output; zero for the last layer, which is read at the
+            center. It counts twice: a derivative reaches farther than its Gaussian,
+            and the influence is a Gaussian only where many layers come together.
+        sigma: Scale of the layer.
+    """
+    times = 1 if deviation else 2
+    return math.sqrt(deviation**2 + times * sigma**2)
+
+
 @dataclasses.dataclass(frozen=True)
 class Windows:
     """The windows of a map at all scales.
@@ -48,7 +61,8 @@ class Windows:
 
     def before(self, sigma: float) -> "Windows":
         """Of the input of a layer at scale `sigma` whose output has these windows."""
-        return dataclasses.replace(self, deviation=math.hypot(self.deviation, sigma))
+        deviation = deviation_before(self.deviation, sigma)
+        return dataclasses.replace(self, deviation=deviation)
 
     @functools.cached_property
     def of_scales(self) -> list[Window]:

@@ -25,9 +25,9 @@ class ScaleChannels(keras.layers.Layer):
 
     Where the network ends in central selection, its maps are evaluated only where the
     answer sees them: within `receptive_field` standard deviations of the effective
-    receptive field around the center, a window that grows with `σ_0`. A window is an
-    image of its own, also for the boundary rule of the layers. Batch statistics are
-    those of the windows.
+    receptive field around the center, a window that grows with `σ_0`. Around a window
+    lies its mirror image; only at the edge of the image itself does the boundary rule
+    of the layers hold. Batch statistics are those of the windows.
 
     Source: Perzanowski & Lindeberg, Eqs. sigma0-multichan and
     complete-multi-net-definition.
@@ -39,11 +39,11 @@ class ScaleChannels(keras.layers.Layer):
             `(batch, scale, *spatial, channels)`.
         sigma0: Initial scales σ_0, positive and finite, in pixels; at least one.
         receptive_field: Half-width of the windows, in standard deviations of the
-            effective receptive field, which from the input of a layer on is `σ_0
-            √(Σ σ²)` over that layer and those that follow. `None` evaluates whole maps,
-            as the paper does. `"auto"` takes 3.0 where that can be done: where the
-            network ends in central selection, and its other layers act at each
-            position or are layers of this package; elsewhere, whole maps.
+            effective receptive field: for the input of a layer `σ_0 √(Σ σ²)` over that
+            layer and those that follow, of which the last counts twice. `None`
+            evaluates whole maps, as the paper does. `"auto"` takes 2.5 where that can
+            be done: where the network ends in central selection, and its other layers
+            act at each position or are layers of this package; else whole maps.
 
     Input shape:
         `(batch, …)`, what the network takes.

@@ -13,7 +13,12 @@ each_boundary = pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
 def assert_graph_operators(size, sigma, boundary, dtype, tolerance):
     scales, reach = (sigma / 2, sigma), kernels.support_radius(sigma)
     graph = spectral_operators(
-        size, ops.convert_to_tensor(scales, dtype), 4, boundary, reach, dtype
+        size,
+        ops.convert_to_tensor(scales, dtype),
+        4,
+        boundary == "symmetric",
+        reach,
+        dtype,
     )
     assert len(graph) == 5
     for order, of_scales in enumerate(graph):

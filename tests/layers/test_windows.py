@@ -1,4 +1,4 @@
-"""Windows of `ScaleChannels`: the same function as masked whole maps, and no more."""
+"""Windows of `ScaleChannels`: the same function as on cut-outs of whole maps."""
 
 import keras
 import numpy as np
@@ -14,7 +14,7 @@ from keras_gdrn.layers import (
 from keras_gdrn.models import scale_channel
 from tests._gradients import DTYPE, EXACT, gradients
 from tests.layers._contract import randomize
-from tests.layers._masked import MaskedChannels, masked_inference
+from tests.layers._windowed import WindowedChannels, windowed_inference
 
 SCALES = (0.5, 1.0, 2.0)
 # Nothing is lost to the low-rank form.
@@ -124,15 +124,15 @@ each_network = pytest.mark.parametrize("case", NETWORKS.values(), ids=NETWORKS)
 
 @each_network
 @pytest.mark.parametrize("extent", [1.0, 2.5])
-def test_windows_are_masked_whole_maps(case, extent):
+def test_windows_are_cut_outs_of_whole_maps(case, extent):
     shape, network = case
     layer, x = built(network(), shape, extent), images(*shape)
-    expected = masked_inference(layer.network, x, SCALES, extent)
+    expected = windowed_inference(layer.network, x, SCALES, extent)
     actual = numpy64(layer(x))
     atol = TOLERANCE * np.abs(expected).max()
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
     whole = numpy64(ScaleChannels(layer.network, SCALES, None, dtype=DTYPE)(x))
-    assert np.abs(whole - expected).max() > 10 * atol  # something has been masked
+    assert np.abs(whole - expected).max() > 10 * atol  # something has been cut off
 
 
 def numpy64(tensor):
@@ -151,12 +151,12 @@ def test_wide_windows_are_whole_maps(case):
 
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize("training", [True, False])
-def test_values_and_gradients_are_those_of_masked_whole_maps(training, residual):
+def test_values_and_gradients_are_those_of_cut_outs(training, residual):
     """Batch statistics are of the windows; so are all gradients."""
     shape, extent = (20, 17, 2), 2.0
     network = scale_channel(shape, 3, [4, 4, 5], 1.3, residual=residual, **EXACTLY)
     layer = built(network, shape, extent)
-    oracle = MaskedChannels(network, SCALES, extent)
+    oracle = WindowedChannels(network, SCALES, extent)
     oracle.built = True
     x = images(*shape)
     statistics = [v.numpy() for v in network.non_trainable_variables]
@@ -186,11 +186,13 @@ def test_branches_that_meet_have_the_window_of_the_larger_one():
     y = layers.Concatenate()([layers.Add()([coarse, fine]), x])
     model = keras.Model(image, SpatialSelection()(conv(sigma=1.1)(y)))
     layer, x = built(model, (24, 17, 2), 2.0), images(24, 17, 2)
-    reaches = [np.hypot(np.hypot(1.1, 2.0), 0.7), np.hypot(1.1, 2.0), 1.1]
+    # The last layer counts twice.
+    last = 2**0.5 * 1.1
+    reaches = [np.hypot(np.hypot(last, 2.0), 0.7), np.hypot(last, 2.0), last]
     inputs = [value.deviation for value in layer._course.calls[0].inputs]
     assert inputs == [pytest.approx(reaches[0])]
     outputs = [call.output.deviation for call in layer._course.calls[:3]]
-    assert outputs == [pytest.approx(reach) for reach in (reaches[1], 1.1, 1.1)]
+    assert outputs == [pytest.approx(reach) for reach in reaches[1:] + reaches[2:]]
     whole = ScaleChannels(model, SCALES, None, dtype=DTYPE)
     wide = ScaleChannels(model, SCALES, 99.0, dtype=DTYPE)
     np.testing.assert_allclose(
@@ -330,7 +332,7 @@ def test_a_layer_may_say_that_it_acts_at_each_position():
     network = channel_of(conv(), Gain(), SpatialSelection())
     layer = ScaleChannels(network, SCALES, dtype=DTYPE)
     layer(images(16, 16, 2))
-    assert layer._extent == 3.0
+    assert layer._extent == 2.5
 
 
 @pytest.mark.parametrize("extent", [0, -1.0, float("nan"), float("inf"), True, "wide"])

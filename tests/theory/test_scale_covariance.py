@@ -1,9 +1,12 @@
 """Scale covariance of a layer, a residual block and a whole 18-layer scale channel."""
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
 
+from keras_gdrn.layers import ScaleChannels
 from tests.theory.assertions import (
     assert_scale_covariant,
     scale_covariance_error,
@@ -87,6 +90,50 @@ def test_kinds_of_channels_at_factor_sqrt_2(options):
     assert_scale_covariant(
         channel, IMAGE, factor=2**0.5, crop=16, tolerance=CHANNEL[1.0][1]
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"boundary": "symmetric"}], ids=str)
+def test_windows_are_as_covariant_as_whole_maps(options):
+    """A window grows with σ_0, so what is cut off of f' is what is cut off of f."""
+    network = random_channel(classes=32, **options)
+    images = [AnalyticImage(seed) for seed in range(3)]
+    whole, windows, one_size = (
+        score_covariance_error(channels, network, images)
+        for channels in (
+            partial(ScaleChannels, receptive_field=None),
+            partial(ScaleChannels, receptive_field=2.5),
+            partial(WindowsOfOneSize, receptive_field=2.5),
+        )
+    )
+    print(f"{whole:.2e} of whole maps, {windows:.2e} of windows, {one_size:.2e}")
+    assert windows <= 1.2 * whole
+    assert one_size > 2 * whole  # the counter-example
+
+
+def score_covariance_error(channels, network, images, sigma0=1.0, factor=2.0):
+    scores, rescaled = (
+        np.concatenate(
+            [
+                at_scale(network, channels)(scale * sigma0, sample(image, size, scale))
+                for image in images
+            ]
+        )
+        for scale, size in ((1.0, 111), (factor, 221))
+    )
+    return np.linalg.norm(rescaled - scores) / np.linalg.norm(
+        scores - scores.mean(axis=0)
+    )
+
+
+class WindowsOfOneSize(ScaleChannels):
+    """The windows of σ_0 = 1 at every initial scale."""
+
+    def _at(self, inputs, sigma0, training):
+        extent, self._extent = self._extent, self._extent / sigma0[0]
+        try:
+            return super()._at(inputs, sigma0, training)
+        finally:
+            self._extent = extent
 
 
 def test_channel_with_statistics_of_images():

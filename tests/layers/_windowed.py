@@ -1,9 +1,9 @@
-"""Windows by other means: whole maps, multiplied by the indicator of the window.
+"""Windows by other means: every layer gets a cut-out of whole maps.
 
-Written without the package's windows: their sizes are worked out here.
+Written without the package's windows: their sizes are worked out here, what lies around
+them is put there pixel by pixel, and the layer works on whole images of float64.
 """
 
-import contextlib
 import math
 from unittest import mock
 
@@ -28,48 +28,74 @@ def convolutions(network) -> list[GaussDerConv]:
     return found
 
 
-def indicator(spatial, reach: float) -> np.ndarray:
-    """One where a pixel is in the center or at most `reach` away from it, row by row.
-
-    Half-widths are whole pixels, rounded up.
-    """
-    inside = np.ones(spatial)
-    for axis, size in enumerate(spatial):
-        half = math.ceil(reach)
-        distance = np.abs(np.arange(size) - (size - 1) / 2)
-        near = distance <= max(half, 0.5)
-        inside *= near.reshape([-1 if a == axis else 1 for a in range(len(spatial))])
-    return inside
-
-
 def deviations(network) -> dict[int, float]:
     """Of each convolution's input, in units of the initial scale."""
-    total, result = 0.0, {}
-    for conv in reversed(convolutions(network)):
-        total += conv.sigma**2
-        result[id(conv)] = math.sqrt(total)
+    sigmas = [conv.sigma for conv in convolutions(network)]
+    last = sigmas[-1] ** 2
+    return {
+        id(conv): math.sqrt(last + sum(sigma**2 for sigma in sigmas[k:]))
+        for k, conv in enumerate(convolutions(network))
+    }
+
+
+def inside(size: int, reach: float) -> np.ndarray:
+    """Pixels at most `reach` from the center, rounded up; the center at least."""
+    distance = np.abs(np.arange(size) - (size - 1) / 2)
+    return np.flatnonzero(distance <= max(math.ceil(reach), 0.5))
+
+
+def indicator(spatial, reach: float) -> np.ndarray:
+    result = np.ones(spatial)
+    for axis, size in enumerate(spatial):
+        near = np.isin(np.arange(size), inside(size, reach))
+        result *= near.reshape([-1 if a == axis else 1 for a in range(len(spatial))])
     return result
 
 
-def masked_inference(network, x, sigma0, extent: float) -> np.ndarray:
-    """`(batch, scale, class)`: the network, with the input of each layer masked."""
+def on_window(layer, x, reach: float, sigma: float):
+    """The layer on the window of whole maps, channels last, and its mirror images."""
+    margins = []
+    for axis, size in enumerate(x.shape[1:-1], start=1):
+        pixels, margin = inside(size, reach), 0
+        if len(pixels) < size:
+            margin = 12 * math.ceil(sigma) + 20
+            folded = np.arange(-margin, len(pixels) + margin) % (2 * len(pixels))
+            pixels = pixels[np.minimum(folded, 2 * len(pixels) - 1 - folded)]
+        margins.append((margin, (size - len(pixels) + 2 * margin) // 2))
+        x = ops.take(x, pixels, axis=axis)
+    y = layer(x)
+    for axis, (margin, around) in enumerate(margins, start=1):
+        y = ops.take(y, np.arange(margin, y.shape[axis] - margin), axis=axis)
+        padding = [(0, 0)] * y.ndim
+        padding[axis] = (around, around)
+        y = ops.pad(y, padding)
+    return y
+
+
+def windowed_inference(network, x, sigma0, extent: float) -> np.ndarray:
+    """`(batch, scale, class)`: the network, whose convolutions see windows alone."""
     deviation, plain_call = deviations(network), GaussDerConv.call
     scores = []
     for scale in sigma0:
 
         def call(self, inputs, scale=scale):
-            first = 1 if self.data_format == "channels_last" else 2
-            spatial = inputs.shape[first : first + inputs.ndim - 2]
-            mask = indicator(spatial, extent * scale * deviation[id(self)])
-            mask = mask[None, ..., None] if first == 1 else mask[None, None]
-            return plain_call(self, inputs * ops.cast(mask, inputs.dtype))
+            first = self.data_format == "channels_first"
+
+            def layer(maps):
+                y = plain_call(self, ops.moveaxis(maps, -1, 1) if first else maps)
+                return ops.moveaxis(y, 1, -1) if first else y
+
+            maps = ops.moveaxis(inputs, 1, -1) if first else inputs
+            reach = extent * scale * deviation[id(self)]
+            y = on_window(layer, maps, reach, scale * self.sigma)
+            return ops.moveaxis(y, -1, 1) if first else y
 
         with mock.patch.object(GaussDerConv, "call", call), scale_scope((scale,)):
             scores.append(ops.convert_to_numpy(network(x, training=False)))
     return np.stack(scores, axis=1)
 
 
-class MaskedChannels(keras.layers.Layer):
+class WindowedChannels(keras.layers.Layer):
     """The training step too, of what `scale_channel` builds: batch normalization takes
     its statistics over the windows of all scales together."""
 
@@ -81,28 +107,32 @@ class MaskedChannels(keras.layers.Layer):
         pass
 
     def call(self, inputs, training=False):
-        left = [sum(c.sigma**2 for c in convolutions(self.network))]
-
-        def masks(maps):
-            reach = self.extent * math.sqrt(max(left[0], 0.0))
-            spatial = maps[0].shape[1:-1]
-            found = [indicator(spatial, reach * scale) for scale in self.sigma0]
-            return [ops.cast(m[None, ..., None], maps[0].dtype) for m in found]
+        remaining = [*deviations(self.network).values(), 0.0]
+        deviation = {
+            id(c): d
+            for c, d in zip(convolutions(self.network), remaining, strict=False)
+        }
 
         def convolved(layer, maps):
-            inside = masks(maps)
+            remaining.pop(0)
             results = []
-            for scale, x, mask in zip(self.sigma0, maps, inside, strict=True):
+            for scale, x in zip(self.sigma0, maps, strict=True):
+                reach = self.extent * scale * deviation[id(layer)]
                 with scale_scope((scale,)):
-                    results.append(layer(x * mask))
-            left[0] -= layer.sigma**2
+                    results.append(on_window(layer, x, reach, scale * layer.sigma))
             return results
+
+        def masks(maps):
+            """Of the windows that the next convolution reads."""
+            reaches = [self.extent * scale * remaining[0] for scale in self.sigma0]
+            found = [indicator(maps[0].shape[1:-1], reach) for reach in reaches]
+            return [ops.cast(m[None, ..., None], maps[0].dtype) for m in found]
 
         def normalized(layer, maps):
             mean, variance = layer.moving_mean, layer.moving_variance
             if training:
-                inside = masks(maps)
-                pairs = list(zip(maps, inside, strict=True))
+                windows = masks(maps)
+                pairs = list(zip(maps, windows, strict=True))
                 ones = [ops.ones_like(x[..., :1]) * m for x, m in pairs]
                 count = sum(ops.sum(one) for one in ones)
                 axes = tuple(range(maps[0].ndim - 1))
@@ -138,13 +168,3 @@ class MaskedChannels(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], len(self.sigma0), self.network.output_shape[-1])
-
-
-@contextlib.contextmanager
-def data_format(name: str):
-    before = keras.config.image_data_format()
-    keras.config.set_image_data_format(name)
-    try:
-        yield
-    finally:
-        keras.config.set_image_data_format(before)
