@@ -101,6 +101,7 @@ def residual_network(
 
 
 def scale_invariant(channel: keras.Model, sigma0) -> keras.Model:
+    """On whole maps: what its layers look at is not known."""
     image = keras.Input(channel.input_shape[1:])
     return keras.Model(
         image, ScalePooling("max")(ScaleChannels(channel, sigma0)(image))

@@ -2,7 +2,8 @@
 
     python benchmarks/run.py                      # everything, about half an hour
     python benchmarks/run.py layers --xla
-    python benchmarks/run.py network --batch 4
+    python benchmarks/run.py network --preset rescaled_fashion_mnist --batch 4
+    python benchmarks/run.py network --batch 4 --inference
 
 Ratios are medians over interleaved pairs within one process and can be compared between
 machines; seconds cannot. Peak memory is that of a process that runs nothing else,
@@ -42,16 +43,18 @@ def layer_contenders(width: int, sigma: float) -> dict:
     return layers
 
 
-def network_contenders(batch: int) -> dict:
+def network_contenders(preset: str, batch: int) -> dict:
     """Functions that build a network, and the number of images that it is given.
 
-    The 3×3 networks get six times the images: as many passes as six scale channels.
+    The 3×3 network gets six times the images: as many passes as six scale channels.
     """
-    preset = PRESETS["rescaled_cifar10"]
+    settings = PRESETS[preset]
 
     def network(convolution, **options):
+        shape, classes = settings.input_shape, settings.classes
+        ratio = settings.ratio
         return contenders.residual_network(
-            preset.input_shape, 10, preset.widths, preset.ratio, convolution, **options
+            shape, classes, settings.widths, ratio, convolution, **options
         )
 
     def plain():
@@ -63,28 +66,29 @@ def network_contenders(batch: int) -> dict:
         return contenders.PaperConv(filters, sigma, activation)
 
     return {
-        "3×3 ResNet": (plain, 6 * batch),
-        "3×3 ResNet, our batch normalization": (
-            lambda: network(contenders.plain_conv),
-            6 * batch,
-        ),
-        "GaussDerResNet": (lambda: from_preset("rescaled_cifar10"), batch),
+        "3×3 ResNet": (plain, len(settings.sigma0) * batch),
+        "one pass of it": (plain, batch),
+        "GaussDerResNet": (lambda: from_preset(preset), batch),
+        "on whole maps": (lambda: from_preset(preset, receptive_field=None), batch),
         "paper's scheme": (
-            lambda: contenders.scale_invariant(network(paper), preset.sigma0),
+            lambda: contenders.scale_invariant(network(paper), settings.sigma0),
             batch,
         ),
     }
 
 
-def network_step(name: str, batch: int, xla: bool):
-    build, images = network_contenders(batch)[name]
+def network_step(name: str, arguments):
+    build, images = network_contenders(arguments.preset, arguments.batch)[name]
     begin = time.perf_counter()
     model = build()
     construction = time.perf_counter() - begin
     shape = (images, *model.input_shape[1:])
     data = np.random.default_rng(0).random(shape, dtype="float32")
+    if arguments.inference:
+        model.compile(jit_compile=arguments.xla)
+        return (lambda: model.predict_on_batch(data)), construction
     labels = np.arange(images) % 10
-    return measure.model_step(model, data, labels, xla), construction
+    return measure.model_step(model, data, labels, arguments.xla), construction
 
 
 def benchmark_layers(arguments) -> None:
@@ -114,11 +118,11 @@ def benchmark_layers(arguments) -> None:
 
 
 def benchmark_network(arguments) -> None:
-    names = list(network_contenders(arguments.batch))
+    names = arguments.names or list(
+        network_contenders(arguments.preset, arguments.batch)
+    )
     alone = {name: alone_in_a_process(name, arguments) for name in names}
-    steps = {
-        name: network_step(name, arguments.batch, arguments.xla)[0] for name in names
-    }
+    steps = {name: network_step(name, arguments)[0] for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)
     ratio = measure.ratios(seconds, names[0])
     print_header(
@@ -129,7 +133,7 @@ def benchmark_network(arguments) -> None:
         print_row(
             name,
             f"{np.median(seconds[name]):.2f} s",
-            f"{ratio[name]:.2f}",
+            f"{ratio[name]:.3f}",
             f"{result['construction']:.2f} s",
             f"{result['first_step']:.1f} s",
             f"{result['memory']:.2f} GB",
@@ -137,15 +141,15 @@ def benchmark_network(arguments) -> None:
 
 
 def alone_in_a_process(name: str, arguments) -> dict:
-    xla = ["--xla"] if arguments.xla else []
-    batch = ["--batch", str(arguments.batch)]
-    return measure.in_a_process("one", "--name", name, *batch, *xla)
+    options = ["--batch", str(arguments.batch), "--preset", arguments.preset]
+    options += ["--xla"] * arguments.xla + ["--inference"] * arguments.inference
+    return measure.in_a_process("one", "--name", name, *options)
 
 
 def benchmark_one(arguments) -> None:
     """First step, construction and memory of one network, as one line of JSON."""
     before = measure.peak_gigabytes()
-    step, construction = network_step(arguments.name, arguments.batch, arguments.xla)
+    step, construction = network_step(arguments.name, arguments)
     first = measure.timed(step)
     measure.timed(step)
     memory = measure.peak_gigabytes() - before
@@ -162,6 +166,13 @@ def parsed_arguments():
         "what", nargs="?", default="all", choices=["all", "layers", "network", "one"]
     )
     parser.add_argument("--xla", action="store_true", help="compile with XLA")
+    parser.add_argument("--preset", choices=PRESETS, default="rescaled_cifar10")
+    parser.add_argument(
+        "--inference", action="store_true", help="predict instead of train"
+    )
+    parser.add_argument(
+        "--names", nargs="+", help="these networks alone; ratios to the first"
+    )
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument(
@@ -180,9 +191,10 @@ def main() -> None:
     if arguments.what == "one":
         return benchmark_one(arguments)
     mode = "XLA" if arguments.xla else "no XLA"
+    what = "predictions" if arguments.inference else "training steps"
     print(
-        f"{machine()}; {mode}; batch {arguments.batch}; "
-        f"median of {arguments.repeats} interleaved training steps"
+        f"{machine()}; {mode}; batch {arguments.batch}; medians of "
+        f"{arguments.repeats} interleaved {what}"
     )
     if arguments.what in ("all", "layers"):
         benchmark_layers(arguments)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from sklearn.datasets import load_digits
 
 from keras_gdrn import kernels
 from keras_gdrn.data import rescale
+from keras_gdrn.models import from_preset
 from keras_gdrn.visualization import plot_basis_kernels
 
 OUT = Path(__file__).parent / "pictures"
@@ -24,6 +26,7 @@ def main() -> None:
         "covariance": covariance(),
         "rank": rank(),
         "rounding": rounding(),
+        "windows": windows(),
     }
     for name, figure in pictures.items():
         figure.savefig(OUT / f"{name}.png")
@@ -85,7 +88,7 @@ def rank() -> Figure:
 
 
 def coefficients(size: int, sigma: float) -> int:
-    return kernels.axis_factors(size, float(sigma), 2, "zero", 1e-3).jets[0].shape[-1]
+    return kernels.axis_factors(size, float(sigma), 2, "zero", 1e-3).ranks[0]
 
 
 def rounding() -> Figure:
@@ -101,6 +104,29 @@ def rounding() -> Figure:
     axes.set_xlabel("σ in pixels")
     axes.set_ylabel("relative error in bfloat16")
     axes.legend()
+    return figure
+
+
+def windows() -> Figure:
+    """What each scale channel of a network of 18 layers sees of a digit."""
+    channels = from_preset("rescaled_cifar10").get_layer("scale_channels")
+    inputs = [given for _, given, _ in channels.convolutions((CANVAS, CANVAS))]
+    # The projections of the blocks are applied within the window of what follows.
+    layers = {"first layer": 0, "middle": len(inputs) // 2, "last layer": -1}
+    figure = Figure(figsize=(6.4, 4.6), dpi=150, layout="constrained")
+    panels = figure.subplots(2, 3).flat
+    for scale, (axes, sigma0) in enumerate(zip(panels, channels.sigma0, strict=True)):
+        axes.imshow(digit(4 * sigma0), cmap="gray", vmin=0, vmax=1.6)
+        axes.set(xticks=[], yticks=[])
+        axes.set_title(f"σ₀ = {sigma0:.2f}", fontsize=10)
+        for color, (name, number) in enumerate(layers.items()):
+            side = inputs[number][scale].sizes[0]
+            corner = (CANVAS - side) / 2 - 0.5
+            box = Rectangle((corner,) * 2, side, side, fill=False, lw=2, label=name)
+            box.set(edgecolor=f"C{color}", clip_on=False)
+            axes.add_patch(box)
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure
 
 

@@ -147,3 +147,32 @@ def test_scales_are_refused(model, sigma0):
 def test_shapes_are_refused(model, shape):
     with pytest.raises(ValueError, match=r"`input_shape` must have 3.*\(12, 10, 3\)"):
         with_input_shape(model, shape)
+
+
+# How much of the maps is evaluated
+
+
+def extents(model):
+    return [layer.receptive_field for layer in model.layers if _has_channels(layer)]
+
+
+def _has_channels(layer):
+    return isinstance(layer, ScaleChannels)
+
+
+@pytest.mark.parametrize("extent", ["auto", None, 2.0])
+def test_receptive_field_is_kept(extent):
+    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, receptive_field=extent)
+    assert extents(model) == [extent]
+    assert extents(with_sigma0(model, [1.0])) == [extent]
+    assert extents(with_input_shape(model, (20, 20, 3))) == [extent]
+
+
+def test_whole_maps_are_one_argument_away(model):
+    """In inference, of a network that was trained on windows."""
+    whole = with_sigma0(model, SCALES, receptive_field=None)
+    assert_same_weights(model, whole)
+    assert extents(whole) == [None] and extents(model) == ["auto"]
+    x = images(*SHAPE)
+    assert_is_the_network(whole, x, receptive_field=None)
+    assert np.abs(numpy(whole(x)) - numpy(model(x))).max() > 1e-4

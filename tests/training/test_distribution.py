@@ -84,12 +84,15 @@ def as_two_processes(tmp_path_factory) -> list[dict]:
     return found
 
 
-def assert_same_training(found: dict, expected: dict, tolerance: float = 1e-5):
-    """The same losses and weights, but for the rounding of float32."""
+def assert_same_training(found: dict, expected: dict):
+    """The same losses and weights, but for the rounding of float32.
+
+    Where a gradient is small, AdamW turns its rounding into steps of some 1e-5.
+    """
     for name, values in expected["history"].items():
-        np.testing.assert_allclose(found["history"][name], values, rtol=tolerance)
+        np.testing.assert_allclose(found["history"][name], values, rtol=1e-5)
     for weight, other in zip(found["weights"], expected["weights"], strict=True):
-        np.testing.assert_allclose(weight, other, atol=tolerance)
+        np.testing.assert_allclose(weight, other, atol=3e-5)
 
 
 @pytest.mark.slow
