@@ -119,6 +119,9 @@ NETWORKS = {
     "nested models": ((24, 17, 2), nested),
     "operations": ((24, 17, 2), with_operations),
 }
+if keras.backend.backend() == "jax":
+    # It compiles every operation for every shape: all of them would take minutes.
+    NETWORKS = {name: NETWORKS[name] for name in ("odd and even", "operations")}
 each_network = pytest.mark.parametrize("case", NETWORKS.values(), ids=NETWORKS)
 
 
@@ -132,7 +135,7 @@ def test_windows_are_cut_outs_of_whole_maps(case, extent):
     atol = TOLERANCE * np.abs(expected).max()
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
     whole = numpy64(ScaleChannels(layer.network, SCALES, None, dtype=DTYPE)(x))
-    assert np.abs(whole - expected).max() > 10 * atol  # something has been cut off
+    assert np.abs(whole - expected).max() > 3 * atol  # something has been cut off
 
 
 def numpy64(tensor):
@@ -277,8 +280,8 @@ WITHOUT = {
         "'s' of type Conv2D",
     ),
     "other axis": (
-        lambda: channel_of(layers.LayerNormalization(axis=1), SpatialSelection()),
-        "LayerNormalization",
+        lambda: channel_of(layers.BatchNormalization(axis=1), SpatialSelection()),
+        "BatchNormalization",
     ),
     "pooling": (
         lambda: channel_of(conv(), layers.GlobalAveragePooling2D(name="all")),
