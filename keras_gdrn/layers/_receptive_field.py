@@ -7,6 +7,7 @@ that come after (see `_windows.deviation_before`).
 """
 
 import dataclasses
+import inspect
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -139,9 +140,7 @@ class Course:
         for call in self.calls:
             fill = partial(argument, call=call)
             args, kwargs = keras.tree.map_structure(fill, (call.args, call.kwargs))
-            if "training" in kwargs and training is not None:
-                # The graph keeps what it was built with.
-                kwargs["training"] = training
+            kwargs |= in_mode(call.layer, training)
             ends = (call.inputs[0], call.output)
             with between(*(windows(end) if end.is_map else None for end in ends)):
                 values[call.output] = call.layer(*args, **kwargs)
@@ -224,6 +223,12 @@ class Course:
 
     def _as_layers_take(self, x):
         return keras.ops.moveaxis(x, -1, 1) if self.channels_first else x
+
+
+def in_mode(layer, training: bool | None) -> dict:
+    """What tells the layer whether it is trained, beyond what it would inherit."""
+    takes = "training" in inspect.signature(layer.call).parameters
+    return {"training": training} if takes and training is not None else {}
 
 
 def _is_plain(layer, kind: str) -> bool:

@@ -131,11 +131,11 @@ def _cut(x, sizes: tuple):
 
 def unfolded(x, scales: int):
     """`(positions, batch, channels)` from whole maps, scales folded into the batch."""
-    _, *spatial, channels = ops.shape(x)
-    x = ops.reshape(x, (scales, -1, *spatial, channels))
-    return ops.reshape(
-        ops.moveaxis(x, 1, -2), (scales * math.prod(spatial), -1, channels)
-    )
+    folded, *spatial, channels = ops.shape(x)
+    batch = folded // scales
+    x = ops.reshape(x, (scales, batch, *spatial, channels))
+    positions = scales * math.prod(spatial)
+    return ops.reshape(ops.moveaxis(x, 1, -2), (positions, batch, channels))
 
 
 def folded(x, scales: int, spatial: tuple):

@@ -5,7 +5,12 @@ from collections.abc import Iterable
 import keras
 from keras import ops
 
-from keras_gdrn.layers._receptive_field import RECEPTIVE_FIELD, Course, SeesMore
+from keras_gdrn.layers._receptive_field import (
+    RECEPTIVE_FIELD,
+    Course,
+    SeesMore,
+    in_mode,
+)
 from keras_gdrn.layers._scale_scope import scale_scope
 from keras_gdrn.layers._windows import Windows
 
@@ -90,7 +95,8 @@ class ScaleChannels(keras.layers.Layer):
         with scale_scope(sigma0):
             if self._course is None:
                 folded = ops.concatenate([inputs] * len(sigma0), axis=0)
-                return _scales_apart(self.network(folded), len(sigma0))
+                outputs = self.network(folded, **in_mode(self.network, training))
+                return _scales_apart(outputs, len(sigma0))
             return self._on_packed_maps(inputs, sigma0, training, self._course)
 
     def _on_packed_maps(self, images, sigma0, training, course: Course):
