@@ -15,22 +15,19 @@ def batch_normalization(name: str | None = None, dtype=None):
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
 class BatchNormalization(keras.layers.BatchNormalization):
-    """Keras' layer, which on TensorFlow is one fused operation.
+    """Keras' layer, whose training step on TensorFlow is one fused operation.
 
-    In a training step, as many operations over whole maps take about four times as
-    long, which narrow networks at fine scales feel.
+    As many operations over whole maps it takes about four times as long, which narrow
+    networks at fine scales feel.
     """
 
     def call(self, inputs, training=None, mask=None):
-        if mask is not None or not self._fuses(inputs):
+        if not (training and self.trainable and mask is None and self._fuses(inputs)):
             return super().call(inputs, training=training, mask=mask)
-        known = (self.gamma, self.beta, self.moving_mean, self.moving_variance)
-        learns = bool(training and self.trainable)
-        outputs, mean, variance = _fused(inputs, *known, self.epsilon, learns)
-        if learns:
-            kept, new = self.momentum, 1.0 - self.momentum
-            self.moving_mean.assign(self.moving_mean * kept + mean * new)
-            self.moving_variance.assign(self.moving_variance * kept + variance * new)
+        outputs, mean, variance = _fused(inputs, self.gamma, self.beta, self.epsilon)
+        kept, new = self.momentum, 1.0 - self.momentum
+        self.moving_mean.assign(self.moving_mean * kept + mean * new)
+        self.moving_variance.assign(self.moving_variance * kept + variance * new)
         return ops.cast(outputs, self.compute_dtype)
 
     def _fuses(self, inputs) -> bool:
@@ -47,16 +44,15 @@ class BatchNormalization(keras.layers.BatchNormalization):
         )
 
 
-def _fused(x, gamma, beta, mean, variance, epsilon: float, learns: bool):
+def _fused(x, gamma, beta, epsilon: float):
     """The normalized `x`, and the mean and the (biased) variance of each channel."""
     import tensorflow as tf
 
     shape = ops.shape(x)
     # The operation wants two spatial axes.
     images = ops.reshape(x, (-1, *shape[1:2], math.prod(shape[2:-1]), shape[-1]))
-    known = {} if learns else {"mean": mean, "variance": variance}
     y, mean, variance = tf.compat.v1.nn.fused_batch_norm(
-        images, gamma, beta, **known, epsilon=epsilon, is_training=learns
+        images, gamma, beta, epsilon=epsilon, is_training=True
     )
     count = ops.cast(ops.size(x) // shape[-1], variance.dtype)
     # It gives the unbiased variance, Keras' moving average is of the biased one.

@@ -148,17 +148,41 @@ class GaussDerConv(keras.layers.Layer):
             )
 
     def call(self, inputs):
+        return self.activation(self._convolved(inputs, gain=None, shift=None))
+
+    def normalized(self, inputs, gain, shift):
+        """`gain * y + shift` of the convolution `y`, at the price of the convolution.
+
+        Args:
+            gain, shift: `(filters,)`.
+        """
+        return self._convolved(inputs, gain, shift)
+
+    def _convolved(self, inputs, gain, shift):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        y = self._filtered(x)
+        jet_kernel, pointwise, bias = self._weights(gain, shift)
+        y = self._filtered(x, jet_kernel)
         if self.separable:
             y = y if self.depthwise_bias is None else y + self.depthwise_bias
-            y = _jets.pointwise(y, ops.convert_to_tensor(self.kernel))
-        if self.use_bias:
-            y = y + self.bias
-        y = self.activation(y)
+            y = _jets.pointwise(y, pointwise)
+        y = y if bias is None else y + bias
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
+
+    def _weights(self, gain, shift):
+        """`m(α) C_α`, the pointwise kernel of a separable layer, and the bias."""
+        jet = self.depthwise_kernel if self.separable else self.kernel
+        multinomials = [kernels.multinomial(alpha) for alpha in self.indices]
+        multinomials = ops.convert_to_tensor(multinomials, self.compute_dtype)
+        jet = jet * ops.reshape(multinomials, (-1,) + (1,) * (len(jet.shape) - 1))
+        pointwise = ops.convert_to_tensor(self.kernel) if self.separable else None
+        if gain is None:
+            return jet, pointwise, self.bias
+        bias = shift if self.bias is None else self.bias * gain + shift
+        if self.separable:
+            return jet, pointwise * gain, bias
+        return jet * gain, None, bias
 
     def compute_output_shape(self, input_shape):
         if self.data_format == "channels_last":
@@ -212,29 +236,21 @@ class GaussDerConv(keras.layers.Layer):
             constraint=self.bias_constraint,
         )
 
-    def _scaled_kernel(self):
-        """`m(α) C_α`."""
-        kernel = self.depthwise_kernel if self.separable else self.kernel
-        shape = (len(self.indices),) + (1,) * (len(kernel.shape) - 1)
-        multinomials = [kernels.multinomial(alpha) for alpha in self.indices]
-        multinomials = ops.convert_to_tensor(multinomials, self.compute_dtype)
-        return kernel * ops.reshape(multinomials, shape)
-
-    def _filtered(self, x):
+    def _filtered(self, x, kernel):
         """Of packed maps, as `ScaleChannels` hands them over, or of whole maps."""
         entering, leaving = current_windows()
         if entering is not None and leaving is not None:
             positions, *_, channels = ops.shape(x)
             flat = ops.reshape(x, (positions, -1, channels))
-            y = self._between(flat, entering, leaving)
+            y = self._between(flat, kernel, entering, leaving)
             ones = (1,) * (len(x.shape) - 3)
             return ops.reshape(y, (ops.shape(y)[0], -1, *ones, y.shape[-1]))
         scales, spatial = current_scales(), tuple(ops.shape(x)[1:-1])
         whole = Windows(spatial, scales)
-        y = self._between(unfolded(x, len(scales)), whole, whole)
+        y = self._between(unfolded(x, len(scales)), kernel, whole, whole)
         return folded(y, len(scales), spatial)
 
-    def _between(self, x, entering: Windows, leaving: Windows):
+    def _between(self, x, kernel, entering: Windows, leaving: Windows):
         known = all(isinstance(size, int) for size in entering.spatial)
         constant = known and not self.trainable_sigma
         asked = (self.sigma, entering, leaving, self.order, self.boundary)
@@ -246,4 +262,4 @@ class GaussDerConv(keras.layers.Layer):
             dtype = "float64" if self.compute_dtype == "float64" else "float32"
             learned = self.log_sigma if self.trainable_sigma else None
             factors = factors_in_graph(*asked, dtype, learned)
-        return _jets.filtered(x, self._scaled_kernel(), factors, self.indices, constant)
+        return _jets.filtered(x, kernel, factors, self.indices, constant)

@@ -118,9 +118,9 @@ class GaussDerResidualBlock(keras.layers.Layer):
         entering, leaving = current_windows()
         middle = leaving and leaving.before(self.sigma)
         with between(entering, middle):
-            y = self.activation(self.bn1(self.conv1(x), training=training))
+            y = _normalized(self.conv1, self.bn1, x, training)
         with between(middle, leaving):
-            y = self.bn2(self.conv2(y), training=training)
+            y = _normalized(self.conv2, self.bn2, self.activation(y), training)
         if entering is not None and leaving is not None:
             x = cropped(x, entering, leaving)
         if self.projection is not None:
@@ -150,3 +150,16 @@ class GaussDerResidualBlock(keras.layers.Layer):
         layer = self.projection
         y = pointwise(x, ops.reshape(layer.kernel, layer.kernel.shape[-2:]))
         return y if layer.bias is None else y + layer.bias
+
+
+def _normalized(conv: GaussDerConv, normalization, x, training):
+    """Batch normalization of the convolution; in inference as a part of its weights.
+
+    Passes over whole maps are what inference can do without.
+    """
+    if training or conv.activity_regularizer is not None:
+        return normalization(conv(x), training=training)
+    deviation = ops.sqrt(normalization.moving_variance + normalization.epsilon)
+    gain = normalization.gamma / deviation
+    shift = normalization.beta - normalization.moving_mean * gain
+    return conv.normalized(x, *(ops.cast(v, conv.compute_dtype) for v in (gain, shift)))

@@ -5,6 +5,7 @@ them is put there pixel by pixel, and the layer works on whole images of float64
 """
 
 import math
+from functools import partial
 from unittest import mock
 
 import keras
@@ -74,15 +75,17 @@ def on_window(layer, x, reach: float, sigma: float):
 
 def windowed_inference(network, x, sigma0, extent: float) -> np.ndarray:
     """`(batch, scale, class)`: the network, whose convolutions see windows alone."""
-    deviation, plain_call = deviations(network), GaussDerConv.call
+    deviation, convolved = deviations(network), GaussDerConv._convolved
+    patched = partial(mock.patch.object, GaussDerConv, "_convolved")
     scores = []
     for scale in sigma0:
 
-        def call(self, inputs, scale=scale):
+        def on_windows(self, inputs, *normalization, scale=scale, **options):
             first = self.data_format == "channels_first"
 
             def layer(maps):
-                y = plain_call(self, ops.moveaxis(maps, -1, 1) if first else maps)
+                maps = ops.moveaxis(maps, -1, 1) if first else maps
+                y = convolved(self, maps, *normalization, **options)
                 return ops.moveaxis(y, 1, -1) if first else y
 
             maps = ops.moveaxis(inputs, 1, -1) if first else inputs
@@ -90,7 +93,7 @@ def windowed_inference(network, x, sigma0, extent: float) -> np.ndarray:
             y = on_window(layer, maps, reach, scale * self.sigma)
             return ops.moveaxis(y, -1, 1) if first else y
 
-        with mock.patch.object(GaussDerConv, "call", call), scale_scope((scale,)):
+        with patched(on_windows), scale_scope((scale,)):
             scores.append(ops.convert_to_numpy(network(x, training=False)))
     return np.stack(scores, axis=1)
 
