@@ -56,11 +56,11 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
 
     @ops.custom_gradient
     def filtered_by_constants(x, kernel):
-        y, jet = _evaluated(x, kernel, factors, indices, _BEFORE, _AFTER)
+        y, _, coefficients = _evaluated(x, kernel, factors, indices, _BEFORE, _AFTER)
 
         def gradient(*args, upstream=None):
             y_bar = args[0] if upstream is None else upstream
-            return _gradients(y_bar, jet, kernel, factors, indices)
+            return _gradients(y_bar, coefficients, kernel, factors, indices)
 
         return y, gradient
 
@@ -92,16 +92,10 @@ def joined(parts: list):
 
 
 def _evaluated(x, kernel, factors: Factors, indices, before: slice, after: slice):
-    """The result, and the jet that the channel mix has read."""
-    channels, filters = kernel.shape[1], kernel.shape[-1]
-    orders = list(dict.fromkeys(alpha[before] for alpha in indices))
+    """The result, the jet that the channel mix has read, and the coefficients of `x`."""
     grids = _on_grids(x, [tuple(map(_size, axes)) for axes in factors])
-    jets = [
-        _differentiated(_analyzed(grid, axes), axes, before, orders)
-        for grid, axes in zip(grids, factors, strict=True)
-    ]
-    jet = {b: joined([of_scale[b].rows(channels) for of_scale in jets]) for b in orders}
-    sizes = [of_scale[orders[0]].sizes for of_scale in jets]
+    coefficients = list(map(_analyzed, grids, factors))
+    jet, sizes = _jet(coefficients, kernel.shape[1], factors, indices, before)
     mixed = {
         a: _on_grids(response, sizes)
         for a, response in _mixed(jet, kernel, indices, before, after).items()
@@ -112,24 +106,51 @@ def _evaluated(x, kernel, factors: Factors, indices, before: slice, after: slice
     ]
     positions = sum(math.prod(grid.sizes) for grid in y)
     y = joined([grid.positions_first() for grid in y])
-    return ops.reshape(y, (positions, -1, filters)), jet
+    return ops.reshape(y, (positions, -1, kernel.shape[-1])), jet, coefficients
 
 
-def _gradients(y_bar, jet: Jet, kernel, factors: Factors, indices):
+def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
     """Gradients of `_evaluated` with respect to `x` and `kernel`.
 
     The transposed operators come in the reverse order: `x_bar` is the same function of
     `y_bar`, with the axes before and after the mix in each other's place. What its mix
     reads are the derivatives of `y_bar` that the gradient of the kernel needs too.
+
+    The jet of `x` is taken again from its coefficients, which costs little: kept, all
+    jets together would be a third of the memory of a training step.
     """
     adjoint = ops.transpose(kernel, (0, 2, 1)) if len(kernel.shape) == 3 else kernel
     transposed = [[axis.adjoint for axis in axes] for axes in factors]
-    x_bar, jet_bar = _evaluated(y_bar, adjoint, transposed, indices, _AFTER, _BEFORE)
+    x_bar, jet_bar, _ = _evaluated(y_bar, adjoint, transposed, indices, _AFTER, _BEFORE)
+    again = [_Grid(_later(x.values, y_bar), x.sizes) for x in coefficients]
+    jet, _ = _jet(again, kernel.shape[1], factors, indices, _BEFORE)
     of_weights = [
         _correlated(jet[alpha[_BEFORE]], jet_bar[alpha[_AFTER]], kernel)
         for alpha in indices
     ]
     return x_bar, ops.stack(of_weights)
+
+
+def _later(x, done):
+    """`x`, but not before `done`: else TensorFlow finds that it has computed the jet of
+    `x` before, and keeps it."""
+    if keras.backend.backend() != "tensorflow":
+        return x
+    import tensorflow as tf
+
+    with tf.control_dependencies([done]):
+        return tf.identity(x)
+
+
+def _jet(coefficients, channels: int, factors: Factors, indices, before: slice):
+    """What the channel mix reads, all scales together, and the grid of each scale."""
+    orders = list(dict.fromkeys(alpha[before] for alpha in indices))
+    jets = [
+        _differentiated(grid, axes, before, orders)
+        for grid, axes in zip(coefficients, factors, strict=True)
+    ]
+    jet = {b: joined([of_scale[b].rows(channels) for of_scale in jets]) for b in orders}
+    return jet, [of_scale[orders[0]].sizes for of_scale in jets]
 
 
 @dataclasses.dataclass(frozen=True)
