@@ -92,7 +92,7 @@ def joined(parts: list):
 
 
 def _evaluated(x, kernel, factors: Factors, indices, before: slice, after: slice):
-    """The result, the jet that the channel mix has read, and the coefficients of `x`."""
+    """The result, the jet that the channel mix has read, the coefficients of `x`."""
     grids = _on_grids(x, [tuple(map(_size, axes)) for axes in factors])
     coefficients = list(map(_analyzed, grids, factors))
     jet, sizes = _jet(coefficients, kernel.shape[1], factors, indices, before)
@@ -132,8 +132,10 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
 
 
 def _later(x, done):
-    """`x`, but not before `done`: else TensorFlow finds that it has computed the jet of
-    `x` before, and keeps it."""
+    """`x`, but not before `done`.
+
+    TensorFlow else finds that it has computed the jet of `x` before, and keeps it.
+    """
     if keras.backend.backend() != "tensorflow":
         return x
     import tensorflow as tf
