@@ -1,4 +1,4 @@
-"""Trained at one size, tested at nine: digits, in less than five minutes on two cores.
+"""Trained at one size, tested at nine: digits, in about two minutes on two cores.
 
 Three networks are trained on 1000 images of scikit-learn's digits at size factor 1
 (20x20 pixels on a canvas of 40x40), and tested on 797 others at size factors 1/2 to 2:
