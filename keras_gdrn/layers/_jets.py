@@ -87,8 +87,8 @@ def split(x, positions: Sequence) -> list:
     return ops.split(x, list(itertools.accumulate(positions))[:-1])
 
 
-def joined(parts: list):
-    return ops.concatenate(parts, axis=0) if len(parts) > 1 else parts[0]
+def joined(parts: list, axis: int = 0):
+    return ops.concatenate(parts, axis) if len(parts) > 1 else parts[0]
 
 
 def _evaluated(x, kernel, factors: Factors, indices, before: slice, after: slice):
@@ -146,39 +146,85 @@ def _later(x, done):
 
 def _jet(coefficients, channels: int, factors: Factors, indices, before: slice):
     """What the channel mix reads, all scales together, and the grid of each scale."""
-    orders = list(dict.fromkeys(alpha[before] for alpha in indices))
-    jets = [
+    orders = {alpha[before] for alpha in indices}
+    if orders == {()}:
+        rows = joined([grid.rows(channels) for grid in coefficients])
+        return {(): rows}, [grid.sizes for grid in coefficients]
+    stacks = [
         _differentiated(grid, axes, before, orders)
         for grid, axes in zip(coefficients, factors, strict=True)
     ]
-    jet = {b: joined([of_scale[b].rows(channels) for of_scale in jets]) for b in orders}
-    return jet, [of_scale[orders[0]].sizes for of_scale in jets]
+    jet = {}
+    for rest in stacks[0]:
+        heads = _heads(orders, rest)
+        rows = [stack[rest].stacked_rows(len(heads), channels) for stack in stacks]
+        for b, of_order in zip(heads, ops.unstack(joined(rows, axis=1)), strict=True):
+            jet[b, *rest] = of_order
+    return jet, [next(iter(stack.values())).sizes for stack in stacks]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Grid:
-    """Values at the points of a grid: `(*sizes, everything else)`, however folded."""
+    """Values at the points of a grid: `(*sizes, everything else)`, however folded.
+
+    Several terms may be stacked: `(terms, *sizes, everything else)`.
+    """
 
     values: Any
     sizes: tuple
 
-    def lines(self, axis: int) -> "_Grid":
-        """Folded into `(in front, size, behind)`; in front of the first is nothing."""
-        *front, size = self.sizes[: axis + 1]
-        shape = (math.prod(front), size, -1) if front else (size, -1)
-        return _Grid(ops.reshape(self.values, shape), self.sizes)
-
     def along(self, axis: int, matrix) -> "_Grid":
-        """The matrix times each line along the axis, of values that are folded so."""
-        matrix = ops.convert_to_tensor(matrix, self.values.dtype)
-        sizes = (*self.sizes[:axis], _length(matrix, 0), *self.sizes[axis + 1 :])
-        return _Grid(ops.matmul(matrix, self.values), sizes)
+        """The matrix times each line along the axis."""
+        matrix = self._tensor(matrix)
+        return self._resized(axis, matrix, ops.matmul(matrix, self._lines(axis)))
+
+    def stacked_along(self, axis: int, matrices: list) -> "_Grid":
+        """Each of the matrices times each line along the axis, stacked."""
+        several = self._tensor(_stacked(matrices, axis, ahead=True))
+        values = ops.matmul(several, self._lines(axis))
+        return self._resized(axis, matrices[0], values)
+
+    def summed_along(self, axis: int, matrices: list) -> "_Grid":
+        """Of stacked terms: the sum of each matrix times the lines of its term."""
+        several = self._tensor(_stacked(matrices, axis, ahead=False))
+        values = ops.matmul(several, self._lines(axis, len(matrices)))
+        values = ops.sum(values, axis=0) if axis else values
+        return self._resized(axis, matrices[0], values)
 
     def rows(self, channels: int):
         return ops.reshape(self.values, (-1, channels))
 
+    def stacked_rows(self, terms: int, channels: int):
+        return ops.reshape(self.values, (terms, -1, channels))
+
     def positions_first(self):
         return ops.reshape(self.values, (math.prod(self.sizes), -1))
+
+    def _lines(self, axis: int, terms: int = 1):
+        """Folded into `(terms, in front, size, behind)`; without what is one.
+
+        In front of the first axis is nothing: terms are then a part of it.
+        """
+        *front, size = self.sizes[: axis + 1]
+        if not front:
+            return ops.reshape(self.values, (terms * size, -1))
+        shape = (math.prod(front), size, -1)
+        return ops.reshape(self.values, shape if terms == 1 else (terms, *shape))
+
+    def _tensor(self, matrix):
+        return ops.convert_to_tensor(matrix, self.values.dtype)
+
+    def _resized(self, axis: int, matrix, values) -> "_Grid":
+        size = _length(matrix, 0)
+        return _Grid(values, (*self.sizes[:axis], size, *self.sizes[axis + 1 :]))
+
+
+def _stacked(matrices: list, axis: int, ahead: bool):
+    """As one factor: before lines along the first axis it is a matrix as well."""
+    numpy = np if isinstance(matrices[0], np.ndarray) else ops
+    if axis == 0:
+        return numpy.concatenate(matrices, axis=0 if ahead else 1)
+    return numpy.expand_dims(numpy.stack(matrices), 1)
 
 
 def _size(axis: AxisFactors):
@@ -200,7 +246,7 @@ def _analyzed(x: _Grid, axes: Sequence[AxisFactors]) -> _Grid:
     """`(A ⊗ … ⊗ A) x`; the first axis first, whose product is the most efficient."""
     for number, axis in enumerate(axes):
         if axis.analysis is not None:
-            x = x.lines(number).along(number, axis.analysis)
+            x = x.along(number, axis.analysis)
     return x
 
 
@@ -208,55 +254,50 @@ def _synthesized(y: _Grid, axes: Sequence[AxisFactors]) -> _Grid:
     """`(U ⊗ … ⊗ U) y`; the first axis last."""
     for number, axis in reversed(list(enumerate(axes))):
         if axis.synthesis is not None:
-            y = y.lines(number).along(number, axis.synthesis)
+            y = y.along(number, axis.synthesis)
     return y
 
 
-def _differentiated(x: _Grid, axes, some: slice, orders: list[tuple]) -> Jet:
+def _differentiated(x: _Grid, axes, some: slice, orders: set) -> dict[tuple, _Grid]:
     """`(D_b1 ⊗ D_b2 ⊗ …) x` along some of the axes, for each `b` of the orders.
 
-    Orders that end alike share their products.
+    Returns:
+        Those that end alike, stacked by their first order, which share all other
+        products.
     """
+    first, *others = range(len(axes))[some]
     jet = {(): x}
-    for i, number in reversed(list(enumerate(range(len(axes))[some]))):
-        endings = dict.fromkeys(order[i:] for order in orders)
-        lines = {rest: grid.lines(number) for rest, grid in jet.items()}
+    for i, number in reversed(list(enumerate(others, 1))):
+        endings = {order[i:] for order in orders}
         jet = {
-            (b, *rest): lines[tuple(rest)].along(number, axes[number].jets[b])
+            (b, *rest): jet[tuple(rest)].along(number, axes[number].jets[b])
             for b, *rest in endings
         }
-    return jet
+    return {
+        rest: grid.stacked_along(
+            first, [axes[first].jets[b] for b in _heads(orders, rest)]
+        )
+        for rest, grid in jet.items()
+    }
 
 
-def _summed(jet: Jet, axes, some: slice) -> _Grid:
-    """`Σ_a (D_a1 ⊗ D_a2 ⊗ …) z_a` along some of the axes.
+def _heads(orders, rest: tuple) -> list[int]:
+    """The first orders of those that end in `rest`."""
+    return sorted(b for b, *ending in orders if tuple(ending) == rest)
 
-    As one product, `[D_0 | D_1 | …]` with the lines of all terms end to end.
-    """
+
+def _summed(jet: dict[tuple, _Grid], axes, some: slice) -> _Grid:
+    """`Σ_a (D_a1 ⊗ D_a2 ⊗ …) z_a` along some of the axes."""
     for number in range(len(axes))[some]:
-        terms: dict[tuple, list] = {}
-        for (a, *rest), grid in jet.items():
-            terms.setdefault(tuple(rest), []).append((a, grid.lines(number)))
-        jet = {
-            rest: _end_to_end([grid for _, grid in those], number).along(
-                number, _side_by_side([axes[number].jets[a] for a, _ in those])
-            )
-            for rest, those in terms.items()
-        }
+        sums = {}
+        for rest in {tuple(rest) for _, *rest in jet}:
+            heads = _heads(jet, rest)
+            terms = [jet[a, *rest] for a in heads]
+            stack = _Grid(ops.stack([z.values for z in terms]), terms[0].sizes)
+            matrices = [axes[number].jets[a] for a in heads]
+            sums[rest] = stack.summed_along(number, matrices)
+        jet = sums
     return jet[()]
-
-
-def _end_to_end(grids: list[_Grid], axis: int) -> _Grid:
-    values = [grid.values for grid in grids]
-    if len(values) == 1:
-        return grids[0]
-    return _Grid(ops.concatenate(values, axis=-2), grids[0].sizes)
-
-
-def _side_by_side(matrices: list):
-    if isinstance(matrices[0], np.ndarray):
-        return np.concatenate(matrices, axis=1)
-    return ops.concatenate(matrices, axis=1)
 
 
 def _mixed(jet: Jet, kernel, indices, before: slice, after: slice) -> Jet:
