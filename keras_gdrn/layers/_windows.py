@@ -86,34 +86,58 @@ def _central(size, reach: float):
 def packed(images, windows: Windows) -> Any:
     """Packed maps from `(batch, *spatial, channels)`."""
     x = ops.moveaxis(images, 0, -2)
-    return packed_maps([_cut(x, window.sizes) for window in windows.of_scales])
-
-
-def packed_maps(maps: list) -> Any:
-    """Packed maps from `(*sizes, batch, channels)` at each scale."""
-    flat = []
-    for x in maps:
-        *sizes, _, channels = ops.shape(x)
-        ones = (1,) * (len(sizes) - 1)
-        flat.append(ops.reshape(x, (math.prod(sizes), -1, *ones, channels)))
-    return joined(flat)
+    parts = [_cut(x, windows.spatial, window.sizes) for window in windows.of_scales]
+    return _packed(parts, windows, images.shape[-1])
 
 
 def maps_of(x, windows: Windows) -> list:
     """From packed maps, `(*sizes, batch, channels)` at each scale."""
-    parts = split(x, [math.prod(window.sizes) for window in windows.of_scales])
+    sizes = [window.sizes for window in windows.of_scales]
+    parts = split(x, list(map(math.prod, sizes)))
     return [
-        ops.reshape(part, (*window.sizes, -1, x.shape[-1]))
-        for part, window in zip(parts, windows.of_scales, strict=True)
+        ops.reshape(part, (*of_scale, -1, x.shape[-1]))
+        for part, of_scale in zip(parts, sizes, strict=True)
     ]
 
 
 def cropped(x, windows: Windows, within: Windows) -> Any:
     """Packed maps on smaller windows."""
-    if all(map(_same_size, windows.of_scales, within.of_scales)):
+    pairs = list(zip(windows.of_scales, within.of_scales, strict=True))
+    if all(_same_size(*pair) for pair in pairs):
         return x
-    maps = zip(maps_of(x, windows), within.of_scales, strict=True)
-    return packed_maps([_cut(part, window.sizes) for part, window in maps])
+    parts = split(x, [math.prod(window.sizes) for window, _ in pairs])
+    parts = [
+        part if _same_size(*pair) else _cut(part, *(window.sizes for window in pair))
+        for part, pair in zip(parts, pairs, strict=True)
+    ]
+    return _packed(parts, within, x.shape[-1])
+
+
+def central(x, windows: Windows) -> Any:
+    """Mean of the positions at the center of packed maps, scales in the batch.
+
+    One along an axis of odd size, two along one of even size.
+    """
+    center = dataclasses.replace(windows, extent=1.0, deviation=0.0)
+    x = cropped(x, windows, center)
+    _, batch, *_, channels = ops.shape(x)
+    x = ops.reshape(x, (len(windows.sigma0), -1, batch, channels))
+    return ops.reshape(ops.mean(x, axis=1), (-1, channels))
+
+
+def maximal(x, windows: Windows) -> Any:
+    """Maximum over the positions of packed maps, scales in the batch."""
+    maps = maps_of(x, windows)
+    return joined(
+        [ops.max(part, axis=tuple(range(len(part.shape) - 2))) for part in maps]
+    )
+
+
+def _packed(parts: list, windows: Windows, channels: int) -> Any:
+    """Packed maps from those of each scale, positions first and flat."""
+    positions = sum(math.prod(window.sizes) for window in windows.of_scales)
+    ones = (1,) * (len(windows.spatial) - 1)
+    return ops.reshape(joined(parts), (positions, -1, *ones, channels))
 
 
 def _same_size(window: Window, other: Window) -> bool:
@@ -122,11 +146,12 @@ def _same_size(window: Window, other: Window) -> bool:
     return all(a is b or (isinstance(a, int) and a == b) for a, b in pairs)
 
 
-def _cut(x, sizes: tuple):
-    """The central part of `(*spatial, batch, channels)`."""
-    *spatial, batch, channels = ops.shape(x)
-    start = [(whole - size) // 2 for whole, size in zip(spatial, sizes, strict=True)]
-    return ops.slice(x, (*start, 0, 0), (*sizes, batch, channels))
+def _cut(x, spatial: tuple, sizes: tuple):
+    """The central part of maps, positions first and flat, as they come."""
+    x = ops.reshape(x, (*spatial, -1))
+    margins = [(whole - size) // 2 for whole, size in zip(spatial, sizes, strict=True)]
+    part = x[tuple(slice(m, m + size) for m, size in zip(margins, sizes, strict=True))]
+    return ops.reshape(part, (math.prod(sizes), -1))
 
 
 def unfolded(x, scales: int):

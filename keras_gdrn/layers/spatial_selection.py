@@ -2,9 +2,8 @@ import keras
 from keras import ops
 
 from keras_gdrn.layers._arguments import check_data_format, check_rank
-from keras_gdrn.layers._jets import joined
 from keras_gdrn.layers._scale_scope import current_windows
-from keras_gdrn.layers._windows import maps_of
+from keras_gdrn.layers._windows import central, maximal
 
 MODES = ("center", "max")
 
@@ -56,11 +55,15 @@ class SpatialSelection(keras.layers.Layer):
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
         windows, _ = current_windows()
-        if windows is None:
-            return self._selected(x, range(1, len(x.shape) - 1))
-        # Positions come first in packed maps.
-        maps = maps_of(x, windows)
-        return joined([self._selected(part, range(len(x.shape) - 2)) for part in maps])
+        if windows is not None:
+            select = maximal if self.mode == "max" else central
+            return select(x, windows)
+        axes = range(1, len(x.shape) - 1)
+        if self.mode == "max":
+            return ops.max(x, axis=tuple(axes))
+        for axis in reversed(axes):
+            x = _central_mean(x, axis)
+        return x
 
     def compute_output_shape(self, input_shape):
         channel_axis = -1 if self.data_format == "channels_last" else 1
@@ -70,13 +73,6 @@ class SpatialSelection(keras.layers.Layer):
         config = super().get_config()
         config.update(mode=self.mode, data_format=self.data_format)
         return config
-
-    def _selected(self, x, axes: range):
-        if self.mode == "max":
-            return ops.max(x, axis=tuple(axes))
-        for axis in reversed(axes):
-            x = _central_mean(x, axis)
-        return x
 
 
 def _central_mean(inputs, axis: int):
