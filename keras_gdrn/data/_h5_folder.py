@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from keras_gdrn._checks import check_choice
+
 from ._h5_file import H5Split, describe_h5, stated_factor
 
 
@@ -40,8 +42,7 @@ def find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H5
     split. All have images of the same shape, or there is a `ValueError`.
     """
     known = ["train", "validation", "train+validation", "test"]
-    if split not in known:
-        raise ValueError(f"`split` must be one of {known}. Received: split={split!r}")
+    check_choice("split", split, known)
     first, *others = split.split("+")
     parts = _find(folder, first, factor)
     if not parts:

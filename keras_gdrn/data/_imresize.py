@@ -1,11 +1,12 @@
 """Bicubic resizing as MATLAB's ``imresize`` does it, as two weight matrices."""
 
 from functools import lru_cache
-from math import ceil, isfinite
-from numbers import Real
+from math import ceil
 from typing import Any
 
 import numpy as np
+
+from keras_gdrn._checks import check_factor
 
 from ._separable import Pixels, apply_matrices, as_images, image_size
 
@@ -99,15 +100,3 @@ def mirror(index: np.ndarray, size: int) -> np.ndarray:
     """Indices of the repeated half-sample symmetric extension: …1 0 | 0 1 2 | 2 1…"""
     index = index % (2 * size)
     return np.where(index < size, index, 2 * size - 1 - index)
-
-
-def check_factor(factor: Any) -> float:
-    """`factor` as a float, or an error that names it."""
-    if isinstance(factor, (bool, np.bool_)) or not isinstance(factor, Real):
-        raise TypeError(f"`factor` must be a real number. Received: factor={factor!r}")
-    value = float(factor)
-    if not (isfinite(value) and value > 0):
-        raise ValueError(
-            f"`factor` must be finite and positive. Received: factor={factor!r}"
-        )
-    return value

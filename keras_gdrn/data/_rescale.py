@@ -1,12 +1,13 @@
 """Resized images centered on a canvas of fixed size."""
 
 from functools import lru_cache
-from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ._imresize import check_factor, mirror, resize_matrix
+from keras_gdrn._checks import check_canvas, check_factor
+
+from ._imresize import mirror, resize_matrix
 from ._separable import Pixels, apply_matrices, as_images, image_size
 
 Extension = Literal["zero", "mirror"]
@@ -83,15 +84,3 @@ def canvas_matrix(
         matrix[(index < 0) | (index >= resized)] = 0.0
     matrix.setflags(write=False)
     return matrix
-
-
-def check_canvas(canvas: Any) -> tuple[int, int]:
-    """`canvas` as (height, width), or an error that names it."""
-    pair = canvas if isinstance(canvas, (tuple, list)) else (canvas, canvas)
-    whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
-    if len(pair) != 2 or not whole or min(pair) < 1:
-        raise ValueError(
-            "`canvas` must be a positive integer or a pair (height, width) of them. "
-            f"Received: canvas={canvas!r}"
-        )
-    return int(pair[0]), int(pair[1])

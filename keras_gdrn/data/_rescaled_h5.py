@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from keras_gdrn._checks import check_count, check_factor
+
 from ._h5_file import H5Split
 from ._h5_folder import find_splits
-from ._imresize import check_factor
 from ._random import epoch_generators
-from ._rescaled import check_count
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -1,12 +1,12 @@
 """Test sets of several size factors, read as batches, and the scores they get."""
 
-import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
+
+from keras_gdrn._checks import is_positive
 
 
 def at_each_factor(
@@ -90,8 +90,7 @@ def _ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
             f"Received: datasets={datasets!r}"
         )
     for factor in datasets:
-        real = isinstance(factor, numbers.Real) and not isinstance(factor, bool)
-        if not real or not 0 < factor < math.inf:
+        if not is_positive(factor):
             raise ValueError(
                 "The keys of `datasets` must be positive, finite size factors. "
                 f"Received: {factor!r}"

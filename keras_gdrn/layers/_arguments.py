@@ -17,15 +17,6 @@ def check_data_format(data_format: str | None) -> str:
     return data_format
 
 
-def check_positive_integer(name: str, value) -> int:
-    whole = hasattr(value, "__index__")
-    if isinstance(value, bool) or not whole or value < 1:
-        raise ValueError(
-            f"`{name}` must be an integer >= 1. Received: {name}={value!r}"
-        )
-    return int(value)
-
-
 def check_rank(layer: str, input_shape) -> None:
     if len(input_shape) - 2 not in SPATIAL_RANKS:
         raise ValueError(

@@ -1,10 +1,9 @@
-import math
-import numbers
 from collections.abc import Iterable
 
 import keras
 from keras import ops
 
+from keras_gdrn._checks import is_positive
 from keras_gdrn.layers._receptive_field import (
     RECEPTIVE_FIELD,
     Course,
@@ -178,7 +177,7 @@ def _scales_apart(outputs, scales: int):
 
 def _checked_scales(sigma0) -> tuple[float, ...]:
     scales = tuple(sigma0) if isinstance(sigma0, Iterable) else ()
-    if not scales or not all(_is_scale(scale) for scale in scales):
+    if not scales or not all(is_positive(scale) for scale in scales):
         raise ValueError(
             "`sigma0` must be a non-empty sequence of finite, positive numbers. "
             f"Received: sigma0={sigma0!r}"
@@ -189,15 +188,10 @@ def _checked_scales(sigma0) -> tuple[float, ...]:
 def _checked_receptive_field(value) -> Extent:
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
-    if not _is_scale(value):
+    if not is_positive(value):
         raise ValueError(
             "`receptive_field` must be a finite, positive number of standard "
             "deviations, None for whole maps, or 'auto'. "
             f"Received: receptive_field={value!r}"
         )
     return float(value)
-
-
-def _is_scale(value) -> bool:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and 0 < float(value) < math.inf

@@ -1,7 +1,7 @@
-import numbers
-
 import keras
 from keras import ops
+
+from keras_gdrn._checks import check_choice, is_number
 
 MODES = ("max", "logsumexp", "average")
 
@@ -41,13 +41,11 @@ class ScalePooling(keras.layers.Layer):
 
     def __init__(self, mode="max", dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
-        if mode not in MODES:
-            raise ValueError(f"`mode` must be one of {MODES}. Received: mode={mode!r}")
-        if not (isinstance(dropout, numbers.Real) and 0 <= dropout < 1):
+        if not (is_number(dropout) and 0 <= dropout < 1):
             raise ValueError(
                 f"`dropout` must be in [0, 1). Received: dropout={dropout!r}"
             )
-        self.mode = mode
+        self.mode = check_choice("mode", mode, MODES)
         self.dropout = dropout
         self.seed = seed
         if dropout > 0:

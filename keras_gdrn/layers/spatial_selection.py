@@ -1,6 +1,7 @@
 import keras
 from keras import ops
 
+from keras_gdrn._checks import check_choice
 from keras_gdrn.layers._arguments import check_data_format, check_rank
 from keras_gdrn.layers._jets import joined
 from keras_gdrn.layers._scale_scope import current_windows
@@ -43,9 +44,7 @@ class SpatialSelection(keras.layers.Layer):
 
     def __init__(self, mode="center", data_format=None, **kwargs):
         super().__init__(**kwargs)
-        if mode not in MODES:
-            raise ValueError(f"`mode` must be one of {MODES}. Received: mode={mode!r}")
-        self.mode = mode
+        self.mode = check_choice("mode", mode, MODES)
         self.data_format = check_data_format(data_format)
 
     def build(self, input_shape):

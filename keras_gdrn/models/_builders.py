@@ -1,11 +1,10 @@
 """Scale channels and whole networks, as functional Keras models."""
 
-import math
-import numbers
 from collections.abc import Sequence
 
 import keras
 
+from keras_gdrn._checks import check_positive, check_positive_integer, is_integer
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
@@ -13,7 +12,6 @@ from keras_gdrn.layers import (
     ScalePooling,
     SpatialSelection,
 )
-from keras_gdrn.layers._arguments import check_positive_integer
 from keras_gdrn.layers._batch_normalization import batch_normalization
 
 
@@ -73,7 +71,7 @@ def scale_channel(
     (None, 10)
     """
     widths = _checked_widths(widths)
-    ratio = _checked_ratio(ratio)
+    ratio = check_positive("ratio", ratio)
     blocks = len(widths) - 1
     _check_separable_blocks(separable_blocks, blocks)
     _check_convolution(convolution)
@@ -192,8 +190,7 @@ def _checked_widths(widths) -> list[int]:
 
 
 def _check_separable_blocks(number, blocks: int) -> None:
-    whole = isinstance(number, int) and not isinstance(number, bool)
-    if not whole or not 0 <= number <= blocks:
+    if not is_integer(number) or not 0 <= number <= blocks:
         raise ValueError(
             f"`separable_blocks` must be an integer between 0 and {blocks}, the number "
             f"of blocks. Received: separable_blocks={number!r}"
@@ -207,12 +204,3 @@ def _check_convolution(convolution: dict) -> None:
                 f"`{name}` is decided by the architecture and cannot be given. "
                 f"Received: {name}={convolution[name]!r}"
             )
-
-
-def _checked_ratio(ratio) -> float:
-    number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
-    if not number or not 0 < float(ratio) < math.inf:
-        raise ValueError(
-            f"`ratio` must be a finite, positive number. Received: ratio={ratio!r}"
-        )
-    return float(ratio)
