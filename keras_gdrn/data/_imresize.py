@@ -8,10 +8,10 @@ import numpy as np
 
 from keras_gdrn._checks import check_factor
 
-from ._separable import Pixels, apply_matrices, as_images, image_size
+from ._separable import apply_matrices, as_images, image_size
 
 
-def imresize(images: Any, factor: float, dtype: Pixels = "float32") -> Any:
+def imresize(images: Any, factor: float) -> Any:
     """Resize images as MATLAB's ``imresize(images, factor)`` does.
 
     Each axis of N pixels becomes `ceil(factor * N)` pixels,
@@ -30,26 +30,22 @@ def imresize(images: Any, factor: float, dtype: Pixels = "float32") -> Any:
 
     Source: The MathWorks' documentation of `imresize` (since R2007a), with the
     kernel of Keys (1981), "Cubic convolution interpolation for digital image
-    processing". Two points are assumed: with equal factors MATLAB treats the rows
-    (axis 0) first, and images of integers are rounded and clipped after each axis.
-    They matter for `dtype="uint8"` only, and were not compared with MATLAB itself.
+    processing". Departure: images of integers are not rounded and clipped.
 
     Args:
         images: NumPy array (or what `numpy.asarray` takes) or TensorFlow tensor of
             shape `(H, W)`, `(H, W, C)` or `(N, H, W, C)`. For a tensor in a graph,
             H and W are known and N may be unknown.
         factor: size factor, finite and positive; 1 leaves the values as they are.
-        dtype: `"float32"` keeps the range of the input, give or take the overshoot
-            of the cubic; `"uint8"` takes uint8 and rounds half up and clips.
 
     Returns:
-        The resized images, of the same kind and rank.
+        The resized images, of the same kind and rank, float32, in the range of the
+        input give or take the overshoot of the cubic.
 
     Raises:
         TypeError: if `factor` is no real number or the pixels are not numeric.
         ValueError: if `factor` is not finite and positive, if the images have
-            another rank, are empty, or have a size unknown to the graph, and
-            if `dtype` is unknown or does not suit the images.
+            another rank, are empty, or have a size unknown to the graph.
 
     Guarantee: within 1e-5 of a transcription of the algorithm pixel by pixel, for
     images in [0, 1] and all nine `SIZE_FACTORS`; constants are kept.
@@ -60,10 +56,10 @@ def imresize(images: Any, factor: float, dtype: Pixels = "float32") -> Any:
     (39, 39, 3)
     """
     factor = check_factor(factor)
-    images = as_images(images, dtype)
+    images = as_images(images)
     height, width = image_size(images)
     rows, columns = resize_matrix(height, factor), resize_matrix(width, factor)
-    return apply_matrices(images, rows, columns, dtype)
+    return apply_matrices(images, rows, columns)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ import numpy as np
 from keras_gdrn._checks import check_canvas, check_factor
 
 from ._imresize import mirror, resize_matrix
-from ._separable import Pixels, apply_matrices, as_images, image_size
+from ._separable import apply_matrices, as_images, image_size
 
 Extension = Literal["zero", "mirror"]
 
@@ -18,7 +18,6 @@ def rescale(
     factor: float,
     canvas: int | tuple[int, int],
     extension: Extension,
-    dtype: Pixels = "float32",
 ) -> Any:
     """Resize images by `imresize` and center them on a canvas.
 
@@ -40,11 +39,10 @@ def rescale(
         factor: size factor, finite and positive.
         canvas: height and width of the result in pixels, or one number for both.
         extension: `"zero"` or `"mirror"` (half-sample symmetric).
-        dtype: `"float32"` or `"uint8"`, as for `imresize`.
 
     Returns:
         `(height, width)`, `(height, width, C)` or `(N, height, width, C)`, of the
-        same kind as `images`.
+        same kind as `images`, float32.
 
     Raises:
         TypeError, ValueError: as `imresize`, and if `canvas` or `extension` is
@@ -64,11 +62,11 @@ def rescale(
         raise ValueError(
             f"`extension` must be 'zero' or 'mirror'. Received: extension={extension!r}"
         )
-    images = as_images(images, dtype)
+    images = as_images(images)
     height, width = image_size(images)
     rows = canvas_matrix(height, factor, canvas_height, extension)
     columns = canvas_matrix(width, factor, canvas_width, extension)
-    return apply_matrices(images, rows, columns, dtype)
+    return apply_matrices(images, rows, columns)
 
 
 @lru_cache(maxsize=256)

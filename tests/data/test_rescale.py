@@ -69,14 +69,6 @@ def test_one_number_is_a_square_canvas():
     np.testing.assert_array_equal(square, rescale(images, 1.3, (12, 12), "mirror"))
 
 
-def test_uint8_is_rounded_as_in_imresize():
-    image = np.random.default_rng(0).integers(0, 256, (9, 9, 3), dtype="uint8")
-    actual = rescale(image, 2**0.25, 20, "mirror", dtype="uint8")
-    assert actual.dtype == "uint8"
-    channel = imresize(image, 2**0.25, dtype="uint8")[..., 1]
-    np.testing.assert_array_equal(actual[..., 1], centered(channel, (20, 20), "mirror"))
-
-
 @pytest.mark.parametrize("extension", ["zero", "mirror"])
 def test_graph_and_eager_tensors_equal_arrays(extension):
     images = np.random.default_rng(0).random((3, 9, 6, 2)).astype("float32")
