@@ -1,8 +1,10 @@
 """Checks of what a user passes: the value is returned, or an error names it."""
 
+import difflib
+import inspect
 import math
 import numbers
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 
@@ -27,6 +29,20 @@ def check_choice(name: str, value: Any, choices: Collection) -> Any:
             f"`{name}` must be one of {choices}. Received: {name}={value!r}"
         )
     return value
+
+
+def check_keywords(function: str, given: Mapping, *accepting: Callable) -> None:
+    """Refuses keyword arguments that none of the functions `accepting` has."""
+    signatures = [inspect.signature(accepts).parameters for accepts in accepting]
+    known = [name for parameters in signatures for name in parameters]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise ValueError(
+                f"`{function}` has no argument `{name}`.{hint} "
+                f"Received: { ({name: given[name]}) }"
+            )
 
 
 def check_number(

@@ -12,7 +12,11 @@ from keras_gdrn._checks import (
     check_sigma,
 )
 from keras_gdrn.layers import _jets
-from keras_gdrn.layers._arguments import check_data_format, check_rank
+from keras_gdrn.layers._arguments import (
+    check_data_format,
+    check_no_convolution_options,
+    check_rank,
+)
 from keras_gdrn.layers._operators import constant_factors, factors_in_graph
 from keras_gdrn.layers._scale_scope import current_scales, current_windows
 from keras_gdrn.layers._windows import Windows, folded, unfolded
@@ -94,6 +98,7 @@ class GaussDerConv(keras.layers.Layer):
         bias_constraint=None,
         **kwargs,
     ):
+        check_no_convolution_options(type(self).__name__, kwargs)
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.filters = check_positive_integer("filters", filters)
         self.sigma = check_sigma(sigma)

@@ -25,13 +25,14 @@ class ScalePooling(keras.layers.Layer):
         seed: Integer seed of the dropout, or `None`.
 
     Input shape:
-        `(batch, scale, …)`.
+        `(batch, scale, …)`, of at least three axes.
 
     Output shape:
         `(batch, …)`.
 
     Raises:
-        ValueError: If `mode` is unknown or `dropout` is outside [0, 1).
+        ValueError: If `mode` is unknown, `dropout` is outside [0, 1), or the input has
+            fewer than three axes.
 
     Example:
 
@@ -52,9 +53,10 @@ class ScalePooling(keras.layers.Layer):
             self.seed_generator = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape):
-        if len(input_shape) < 2:
+        if len(input_shape) < 3:
             raise ValueError(
-                "`ScalePooling` takes inputs (batch, scale, …). "
+                "`ScalePooling` takes inputs (batch, scale, …), as `ScaleChannels` "
+                "gives them: (batch, scale, class) or maps at each scale. "
                 f"Received: input_shape={tuple(input_shape)}"
             )
 
