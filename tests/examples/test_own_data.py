@@ -172,10 +172,30 @@ def test_refused(run, arguments, tmp_path):
         run(*given, *SMALL)
 
 
-def test_the_page_runs(tmp_path):
+NAMELESS = """
+import keras
+from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, SpatialSelection
+from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.models import with_sigma0
+
+x = image = keras.Input((48, 48, 3))
+x = GaussDerConv(8, sigma=1.0, activation="relu")(x)
+x = GaussDerResidualBlock(12, sigma=1.2)(x)
+x = GaussDerConv(2, sigma=1.44, activation="relu", bias_initializer="ones")(x)
+channel = keras.Model(image, SpatialSelection("center")(x))
+image = keras.Input((48, 48, 3))
+scores = ScaleChannels(channel, [0.5, 1.0])(image)
+keras.Model(image, ScalePooling("max")(scores)).save("network.keras")
+"""
+
+
+@pytest.mark.parametrize("network", ["of the page", "in the README's style"])
+def test_the_page_runs(tmp_path, network):
     """Its blocks, one after the other, in a folder with photos."""
     text = PAGE.read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    if network != "of the page":
+        blocks[0] = NAMELESS
     (tmp_path / "page.py").write_text("".join(blocks), encoding="utf-8")
     write_folder(tmp_path / "photos", count=4)
     page = runpy.run_path(str(tmp_path / "page.py"))
