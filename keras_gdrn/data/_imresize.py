@@ -64,12 +64,15 @@ def imresize(images: Any, factor: float) -> Any:
 
 @lru_cache(maxsize=256)
 def resize_matrix(size: int, factor: float) -> np.ndarray:
-    """Weights `(ceil(factor * size), size)` that resize one axis, float64, read-only.
+    """Weights `(ceil(factor * size), size)` that resize an axis, float64, read-only."""
+    matrix = resize_rows(size, factor, np.arange(ceil(factor * size)))
+    matrix.setflags(write=False)
+    return matrix
 
-    Rows sum to one.
-    """
-    outputs = ceil(factor * size)
-    position = (np.arange(outputs) + 0.5) / factor - 0.5
+
+def resize_rows(size: int, factor: float, outputs: np.ndarray) -> np.ndarray:
+    """The rows of `resize_matrix` for these output pixels; they sum to one."""
+    position = (outputs + 0.5) / factor - 0.5
     # A kernel of support 4 takes at most 4 samples; widened, 4 / factor of them.
     shrink = min(factor, 1.0)
     reach = ceil(2.0 / shrink)
@@ -77,10 +80,9 @@ def resize_matrix(size: int, factor: float) -> np.ndarray:
     weights = cubic(shrink * (position[:, None] - samples))
     weights /= weights.sum(axis=1, keepdims=True)
 
-    matrix = np.zeros((outputs, size))
-    at = np.arange(outputs)[:, None], mirror(samples.astype(int), size)
+    matrix = np.zeros((len(outputs), size))
+    at = np.arange(len(outputs))[:, None], mirror(samples.astype(int), size)
     np.add.at(matrix, at, weights)
-    matrix.setflags(write=False)
     return matrix
 
 

@@ -1,13 +1,14 @@
 """Resized images centered on a canvas of fixed size."""
 
 from functools import lru_cache
+from math import ceil
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_factor
 
-from ._imresize import mirror, resize_matrix
+from ._imresize import mirror, resize_rows
 from ._separable import apply_matrices, as_images, image_size
 
 Extension = Literal["zero", "mirror"]
@@ -74,10 +75,10 @@ def canvas_matrix(
     size: int, factor: float, canvas: int, extension: Extension
 ) -> np.ndarray:
     """Weights `(canvas, size)` that resize one axis and center it, float64."""
-    weights = resize_matrix(size, factor)
-    resized = len(weights)
+    resized = ceil(factor * size)
     index = np.arange(canvas) - (canvas - resized + 1) // 2
-    matrix = weights[mirror(index, resized)]
+    # Only the rows on the canvas: all of them may be far more than it has.
+    matrix = resize_rows(size, factor, mirror(index, resized))
     if extension == "zero":
         matrix[(index < 0) | (index >= resized)] = 0.0
     matrix.setflags(write=False)

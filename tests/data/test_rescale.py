@@ -1,6 +1,7 @@
 """`rescale` against `imresize` followed by padding or cropping."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -97,3 +98,16 @@ def test_errors_name_the_argument_and_the_value(canvas, extension, message):
         rescale(np.zeros((4, 4)), 1, canvas, extension)
     with pytest.raises(ValueError, match=r"`factor` .* factor=nan"):
         rescale(np.zeros((4, 4)), float("nan"), 8, "zero")
+
+
+@pytest.mark.parametrize("extension", ["zero", "mirror"])
+def test_only_what_is_on_the_canvas_is_computed(extension):
+    image = np.random.default_rng(0).random((20000, 2))
+    tracemalloc.start()
+    found = rescale(image, 24, 64, extension)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1e8  # all rows would be 480 000 x 20 000 weights
+    # Around the center, far from where it was cut.
+    expected = rescale(image[9900:10100], 24, 64, extension)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)

@@ -73,6 +73,11 @@ def test_from_a_folder_to_answers(run, tmp_path, monkeypatch, capsys):
     run("photos", *SMALL, "--out", "second", "--start-from", "first/model.keras")
     with pytest.raises(SystemExit, match="start_from: None, now first"):
         run("photos", *SMALL, "--out", "first", "--start-from", "first/model.keras")
+    write_image(tmp_path / "photos/dark/new.png", (12, 12), 10)
+    with pytest.raises(
+        SystemExit, match=r"images: 16 and 4 .*, now 17 and 4 held"
+    ):
+        run("photos", *SMALL, "--out", "first")
 
 
 def test_each_image_is_read_once_with_its_label(script, tmp_path):
@@ -144,11 +149,6 @@ def a_class_without_images(folder):
     return "photos"
 
 
-def unreadable_file(folder):
-    (write_folder(folder / "photos") / "dark/broken.jpg").write_bytes(b"no image")
-    return "photos"
-
-
 def not_from_a_network(folder):
     write_folder(folder / "photos")
     return "photos", "--start-from", "photos/dark/0.jpg"
@@ -157,9 +157,8 @@ def not_from_a_network(folder):
 REFUSED = {
     no_folder: "none",
     one_class: r"at least two classes. Received: \['cat'\]",
-    no_images: "No training images found in directory",
+    no_images: r"Each class must have images .* for \['cat', 'dog'\]",
     a_class_without_images: r"with none for \['cat'\]",
-    unreadable_file: "broken.jpg cannot be read as an image",
     not_from_a_network: "must be a .keras file. Received: photos/dark/0.jpg",
 }
 
