@@ -67,6 +67,7 @@ def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError("the data must be batches of images and labels.")
     labels = np.asarray(labels)
     if labels.shape == shape and classes > 1:
+        _check_rows(labels.astype("float64"))
         return np.argmax(labels, axis=-1)
     if labels.shape not in ((batch,), (batch, 1)):
         raise ValueError(
@@ -81,6 +82,16 @@ def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
             f"Received: {np.unique(labels[~numbers_classes])[:8]}"
         )
     return labels.astype("int64")
+
+
+def _check_rows(labels: np.ndarray) -> None:
+    sums = labels.sum(axis=-1)  # as far as those of low precision are one
+    unfit = ~((labels >= 0).all(axis=-1) & (abs(sums - 1) < 0.02))
+    if unfit.any():
+        raise ValueError(
+            "labels that are rows must be one-hot or smoothed, not negative and with "
+            f"the sum one. Received: {labels[unfit][0]}"
+        )
 
 
 def _ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:

@@ -2,6 +2,7 @@ import keras
 from keras import ops
 
 from keras_gdrn._checks import check_choice, is_number
+from keras_gdrn.layers._maximum import maximum
 
 MODES = ("max", "logsumexp", "average")
 
@@ -68,7 +69,7 @@ class ScalePooling(keras.layers.Layer):
             return _mean(inputs, kept)
         if kept is not None:
             inputs = ops.where(kept, inputs, float("-inf"))
-        pool = ops.max if self.mode == "max" else ops.logsumexp
+        pool = maximum if self.mode == "max" else ops.logsumexp
         return pool(inputs, axis=1)
 
     def compute_output_shape(self, input_shape):
@@ -85,7 +86,7 @@ class ScalePooling(keras.layers.Layer):
             (shape[0], shape[1]), dtype="float32", seed=self.seed_generator
         )
         # The channel with the best chance stays, whatever the dropout.
-        best = ops.max(chance, axis=1, keepdims=True)
+        best = ops.expand_dims(maximum(chance, axis=1), 1)
         kept = (chance >= self.dropout) | (chance == best)
         return ops.reshape(kept, (shape[0], shape[1]) + (1,) * (len(shape) - 2))
 
@@ -93,5 +94,8 @@ class ScalePooling(keras.layers.Layer):
 def _mean(inputs, kept):
     if kept is None:
         return ops.mean(inputs, axis=1)
-    kept = ops.cast(kept, inputs.dtype)
-    return ops.sum(inputs * kept, axis=1) / ops.sum(kept, axis=1)
+    # A sum may be more than float16 holds, where the mean is not.
+    wide = keras.backend.result_type(inputs.dtype, "float32")
+    kept = ops.cast(kept, wide)
+    mean = ops.sum(ops.cast(inputs, wide) * kept, axis=1) / ops.sum(kept, axis=1)
+    return ops.cast(mean, inputs.dtype)

@@ -4,6 +4,7 @@ from keras import ops
 from keras_gdrn._checks import check_choice
 from keras_gdrn.layers._arguments import check_data_format, check_rank
 from keras_gdrn.layers._jets import joined
+from keras_gdrn.layers._maximum import maximum
 from keras_gdrn.layers._scale_scope import current_windows
 from keras_gdrn.layers._windows import maps_of
 
@@ -72,7 +73,7 @@ class SpatialSelection(keras.layers.Layer):
 
     def _selected(self, x, axes: range):
         if self.mode == "max":
-            return ops.max(x, axis=tuple(axes))
+            return maximum(x, axis=tuple(axes))
         for axis in reversed(axes):
             x = _central_mean(x, axis)
         return x
@@ -83,4 +84,4 @@ def _central_mean(inputs, axis: int):
     # One and the same pixel where the size is odd.
     low = ops.take(inputs, (size - 1) // 2, axis=axis)
     high = ops.take(inputs, size // 2, axis=axis)
-    return (low + high) / 2
+    return low / 2 + high / 2  # their sum may be more than float16 holds

@@ -74,9 +74,7 @@ def test_from_a_folder_to_answers(run, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="start_from: None, now first"):
         run("photos", *SMALL, "--out", "first", "--start-from", "first/model.keras")
     write_image(tmp_path / "photos/dark/new.png", (12, 12), 10)
-    with pytest.raises(
-        SystemExit, match=r"images: 16 and 4 .*, now 17 and 4 held"
-    ):
+    with pytest.raises(SystemExit, match=r"images: 16 and 4 .*, now 17 and 4 held"):
         run("photos", *SMALL, "--out", "first")
 
 
