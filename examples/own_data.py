@@ -27,6 +27,7 @@ import common  # before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 import tensorflow as tf
+from commands import positive
 from image_files import Images, fingerprint, read_folder
 from predict import KNOWN, load
 
@@ -174,14 +175,24 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("folder", type=Path, help="has a subfolder of images for each class")
-    add("--side", type=int, default=48, help="pixels of an image at size factor 1")
+    add(
+        "--side",
+        type=positive(int),
+        default=48,
+        help="pixels of an image at size factor 1",
+    )
     add("--gray", action="store_true", help="one channel instead of three")
-    add("--widths", type=int, nargs="+", default=[16, 16, 24, 24, 32])
-    add("--ratio", type=float, default=1.25, help="of the scales of successive layers")
+    add("--widths", type=positive(int), nargs="+", default=[16, 16, 24, 24, 32])
+    add("--ratio", type=positive(float), default=1.25, help="of successive scales")
     add("--start-from", type=Path, help="a .keras file, of which a channel is taken")
-    add("--epochs", type=int, default=20, help="of one channel; of six a quarter")
-    add("--batch-size", type=int, default=32)
-    add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="size factors")
+    add(
+        "--epochs",
+        type=positive(int),
+        default=20,
+        help="of one channel; of six a quarter",
+    )
+    add("--batch-size", type=positive(int), default=32)
+    add("--factors", type=positive(float), nargs="+", default=SIZE_FACTORS)
     add("--seed", type=int, default=0)
     add("--out", type=Path, default=Path("runs/own_data"))
     return parser.parse_args()

@@ -23,6 +23,7 @@ import common  # noqa: F401, before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 import numpy as np
+from commands import positive
 from image_files import MODES, read_image
 from matplotlib.figure import Figure
 
@@ -115,8 +116,7 @@ def load(path: Path) -> keras.Model:
 
 def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
     """Names of the classes, side and extension: from the options, else the file."""
-    file = options.model.with_name(KNOWN)
-    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    found = kept_beside(options.model.with_name(KNOWN))
     numbers = [f"class {number}" for number in range(classes)]
     known = {"classes": numbers, "side": None, "extension": "mirror", **found}
     given = {name: getattr(options, name) for name in known}
@@ -127,6 +127,26 @@ def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
             f"Received: {len(known['classes'])} names, {known['classes']}"
         )
     return known
+
+
+def kept_beside(file: Path) -> dict[str, Any]:
+    """What own_data.py has written of a network, if it has."""
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} cannot be read: {error}") from error
+    fits = isinstance(found, dict) and all(
+        isinstance(found.get(name, kind()), kind)
+        for name, kind in {"classes": list, "side": int, "extension": str}.items()
+    )
+    if not fits:
+        raise ValueError(
+            f"{file} must have names of classes and a side in pixels, as own_data.py "
+            f"writes it. Received: {found}"
+        )
+    return found
 
 
 def with_scores_of_scales(model: keras.Model) -> keras.Model:
@@ -218,7 +238,7 @@ def parse() -> argparse.Namespace:
     add("model", type=Path, help="a .keras file")
     add("images", type=Path, nargs="+", help="image files")
     add("--classes", nargs="+", help="names of the classes")
-    add("--side", type=int, help="pixels of the shorter side of an image")
+    add("--side", type=positive(int), help="pixels of the shorter side of an image")
     add("--extension", choices=("zero", "mirror"), help="what lies around an image")
     add("--out", type=Path, default=Path("runs/predict"))
     return parser.parse_args()
