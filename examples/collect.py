@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from commands import errors_in_one_line
 from common import aligned
 from experiments import EXPERIMENTS
 
@@ -26,6 +27,7 @@ from keras_gdrn.visualization import plot_scale_generalisation, size_label
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -15,7 +15,6 @@ writes the table, the settings and three pictures to runs/demo.
 
 import argparse
 import dataclasses
-import sys
 import time
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from common import (  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
+from commands import errors_in_one_line
 from networks import plain_resnet
 
 from keras_gdrn.data import SIZE_FACTORS, rescaled
@@ -67,6 +67,7 @@ QUICK = Settings(
 )
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trained at one size, tested at nine.")
     parser.add_argument("--seed", type=int, default=0)
@@ -75,10 +76,7 @@ def main() -> None:
     options = parser.parse_args()
     settings = QUICK if options.quick else Settings()
     settings = dataclasses.replace(settings, seed=options.seed)
-    try:
-        claim_folder(options.out, dataclasses.asdict(settings))
-    except FileExistsError as error:
-        sys.exit(f"error: {error}")
+    claim_folder(options.out, dataclasses.asdict(settings))
     run(settings, options.out)
 
 

@@ -20,15 +20,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import common  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
-import numpy as np
 import tensorflow as tf
-from predict import COLOR_MODES, KNOWN, load, read_image
+from commands import positive
+from image_files import Images, fingerprint, read_folder
+from predict import KNOWN, load
 
 from keras_gdrn.data import SIZE_FACTORS, imresize
 from keras_gdrn.layers import (
@@ -41,13 +42,6 @@ from keras_gdrn.models import scale_channel, with_input_shape, with_sigma0
 from keras_gdrn.training import Recipe, claim_folder, fit
 
 SIX_SCALES = tuple(2 ** (i / 2) for i in range(-3, 3))
-
-
-class Images(NamedTuple):
-    """Images `(N, H, W, channel)` uint8, read at size factor 2, and labels."""
-
-    pixels: np.ndarray
-    labels: np.ndarray
 
 
 def main() -> None:
@@ -64,7 +58,8 @@ def run(options: argparse.Namespace) -> None:
     channels = before.input_shape[-1] if before else 1 if options.gray else 3
     side = options.side
     train, test, classes = read_folder(options.folder, 2 * side, channels, options.seed)
-    claim_folder(options.out, {**settings(options), "classes": classes})
+    decided = {"classes": classes, "images": fingerprint(train, test)}
+    claim_folder(options.out, {**settings(options), **decided})
     keras.utils.set_random_seed(options.seed)
     shape, count = (side, side, channels), len(classes)
     channel = (
@@ -88,48 +83,6 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
         for name, value in vars(options).items()
         if name != "out"
     }
-
-
-def read_folder(
-    folder: Path, side: int, channels: int, seed: int
-) -> tuple[Images, Images, list[str]]:
-    """Images for training, those that are held out, and the names of the classes."""
-    classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    if len(classes) < 2:
-        raise ValueError(
-            f"{folder} must have a subfolder of images for each of at least two "
-            f"classes. Received: {classes}"
-        )
-    parts = keras.utils.image_dataset_from_directory(
-        folder,
-        class_names=classes,
-        color_mode=COLOR_MODES[channels],
-        image_size=(side, side),
-        crop_to_aspect_ratio=True,
-        interpolation="area",  # of Keras' own, what does not alias in large photos
-        validation_split=0.2,
-        subset="both",
-        seed=seed,
-    )
-    train, test = (in_memory(part, channels) for part in parts)
-    missing = sorted(set(classes) - {classes[label] for label in train.labels})
-    if missing:
-        raise ValueError(
-            f"Each class must have images to train on. Received: {folder} with none "
-            f"for {missing}, after a fifth of all images was held out"
-        )
-    return train, test, classes
-
-
-def in_memory(data: tf.data.Dataset, channels: int) -> Images:
-    """All images of a data set, decoded once."""
-    try:
-        found = [(np.rint(x).astype("uint8"), y) for x, y in data.as_numpy_iterator()]
-    except tf.errors.InvalidArgumentError:
-        for path in data.file_paths:
-            read_image(path, channels)  # the error that names the file
-        raise
-    return Images(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def fresh(options: argparse.Namespace, shape: tuple, classes: int) -> keras.Model:
@@ -222,14 +175,24 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("folder", type=Path, help="has a subfolder of images for each class")
-    add("--side", type=int, default=48, help="pixels of an image at size factor 1")
+    add(
+        "--side",
+        type=positive(int),
+        default=48,
+        help="pixels of an image at size factor 1",
+    )
     add("--gray", action="store_true", help="one channel instead of three")
-    add("--widths", type=int, nargs="+", default=[16, 16, 24, 24, 32])
-    add("--ratio", type=float, default=1.25, help="of the scales of successive layers")
+    add("--widths", type=positive(int), nargs="+", default=[16, 16, 24, 24, 32])
+    add("--ratio", type=positive(float), default=1.25, help="of successive scales")
     add("--start-from", type=Path, help="a .keras file, of which a channel is taken")
-    add("--epochs", type=int, default=20, help="of one channel; of six a quarter")
-    add("--batch-size", type=int, default=32)
-    add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="size factors")
+    add(
+        "--epochs",
+        type=positive(int),
+        default=20,
+        help="of one channel; of six a quarter",
+    )
+    add("--batch-size", type=positive(int), default=32)
+    add("--factors", type=positive(float), nargs="+", default=SIZE_FACTORS)
     add("--seed", type=int, default=0)
     add("--out", type=Path, default=Path("runs/own_data"))
     return parser.parse_args()

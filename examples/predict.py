@@ -23,7 +23,8 @@ import common  # noqa: F401, before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 import numpy as np
-import tensorflow as tf
+from commands import positive
+from image_files import MODES, read_image
 from matplotlib.figure import Figure
 
 from keras_gdrn.data import rescale
@@ -33,7 +34,6 @@ from keras_gdrn.models._copies import only_layer
 from keras_gdrn.visualization import size_label
 
 KNOWN = "network.json"
-COLOR_MODES = {1: "grayscale", 3: "rgb"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,9 +77,14 @@ def predict(options: argparse.Namespace) -> None:
     known = what_is_known(options, model.output_shape[-1])
     network = with_scores_of_scales(model)
     options.out.mkdir(parents=True, exist_ok=True)
+    side, extension, errors = known["side"], known["extension"], []
     for number, path in enumerate(options.images, start=1):
-        image = read_image(path, model.input_shape[-1])
-        image = placed(image, model.input_shape[1:3], known["side"], known["extension"])
+        try:
+            image = read_image(path, model.input_shape[-1])
+            image = placed(image, model.input_shape[1:3], side, extension)
+        except ValueError as error:  # the other files go on
+            errors.append(str(error))
+            continue
         given = answer(network, model, image)
         name = known["classes"][given.label]
         confidence = f"{100 * given.confidences.max():.1f} %"
@@ -88,6 +93,8 @@ def predict(options: argparse.Namespace) -> None:
         figure = drawn(given, known["classes"], f"{path.name}: {line}")
         figure.savefig(options.out / f"{number}_{path.stem}.png")
     print(f"Pictures are in {options.out}")
+    if errors:
+        raise ValueError("\n".join(dict.fromkeys(errors)))
 
 
 def load(path: Path) -> keras.Model:
@@ -99,7 +106,7 @@ def load(path: Path) -> keras.Model:
     except Exception as error:  # Keras lets through whatever a damaged file raises
         raise ValueError(f"{path} cannot be loaded as a network: {error}") from error
     shape = getattr(model, "input_shape", None)
-    if not isinstance(shape, tuple) or len(shape) != 4 or shape[-1] not in COLOR_MODES:
+    if not isinstance(shape, tuple) or len(shape) != 4 or shape[-1] not in MODES:
         raise ValueError(
             "The network must take images (batch, height, width, channel) with 1 or 3 "
             f"channels. Received: {path} with the input shape {shape}"
@@ -109,8 +116,7 @@ def load(path: Path) -> keras.Model:
 
 def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
     """Names of the classes, side and extension: from the options, else the file."""
-    file = options.model.with_name(KNOWN)
-    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    found = kept_beside(options.model.with_name(KNOWN))
     numbers = [f"class {number}" for number in range(classes)]
     known = {"classes": numbers, "side": None, "extension": "mirror", **found}
     given = {name: getattr(options, name) for name in known}
@@ -123,24 +129,31 @@ def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
     return known
 
 
+def kept_beside(file: Path) -> dict[str, Any]:
+    """What own_data.py has written of a network, if it has."""
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} cannot be read: {error}") from error
+    fits = isinstance(found, dict) and all(
+        isinstance(found.get(name, kind()), kind)
+        for name, kind in {"classes": list, "side": int, "extension": str}.items()
+    )
+    if not fits:
+        raise ValueError(
+            f"{file} must have names of classes and a side in pixels, as own_data.py "
+            f"writes it. Received: {found}"
+        )
+    return found
+
+
 def with_scores_of_scales(model: keras.Model) -> keras.Model:
     """A model that returns what is pooled, `(batch, scale, class)`, and the scores."""
     pooling = only_layer(model, ScalePooling)
     only_layer(model, ScaleChannels)
     return keras.Model(model.input, [pooling.input, model.output])
-
-
-def read_image(path: Path | str, channels: int) -> np.ndarray:
-    """The pixels of a JPEG, PNG, BMP or GIF file: `(height, width, channels)` uint8.
-
-    Decoded as `keras.utils.image_dataset_from_directory` does it.
-    """
-    try:
-        data = tf.io.read_file(str(path))
-        return tf.io.decode_image(data, channels, expand_animations=False).numpy()
-    except tf.errors.OpError as error:
-        reason = str(error.message).splitlines()[0]
-        raise ValueError(f"{path} cannot be read as an image: {reason}") from error
 
 
 def placed(
@@ -225,7 +238,7 @@ def parse() -> argparse.Namespace:
     add("model", type=Path, help="a .keras file")
     add("images", type=Path, nargs="+", help="image files")
     add("--classes", nargs="+", help="names of the classes")
-    add("--side", type=int, help="pixels of the shorter side of an image")
+    add("--side", type=positive(int), help="pixels of the shorter side of an image")
     add("--extension", choices=("zero", "mirror"), help="what lies around an image")
     add("--out", type=Path, default=Path("runs/predict"))
     return parser.parse_args()

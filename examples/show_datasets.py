@@ -13,6 +13,7 @@ from common import sample_images  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import numpy as np
+from commands import errors_in_one_line
 
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.visualization import plot_image_grid, size_label
@@ -21,6 +22,7 @@ from keras_gdrn.visualization import plot_image_grid, size_label
 SEARCHED = 200
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

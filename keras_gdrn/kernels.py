@@ -11,14 +11,14 @@ that a first-order response carries the sign of the derivative.
 import dataclasses
 import itertools
 import math
-import numbers
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import cachetools
 import numpy as np
 from scipy.special import ive
+
+from keras_gdrn._checks import check_choice, check_epsilon, check_sigma
 
 BOUNDARIES = ("zero", "symmetric")
 
@@ -182,7 +182,7 @@ def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndar
     Returns:
         float64 array `(size, size)`: `K @ x` is the response to the signal `x`.
     """
-    check_boundary(boundary)
+    check_choice("boundary", boundary, BOUNDARIES)
     if size < 1:
         raise ValueError(f"`size` must be >= 1. Received: size={size}")
     pixels = np.arange(size)
@@ -271,43 +271,6 @@ def multinomial(alpha: tuple[int, ...]) -> int:
     """`m(α) = |α|! / (α_1! … α_D!)`, the jet's normalization factor."""
     product = math.prod(math.factorial(a) for a in alpha)
     return math.factorial(sum(alpha)) // product
-
-
-def check_boundary(boundary: str) -> str:
-    if boundary not in BOUNDARIES:
-        raise ValueError(
-            f"`boundary` must be one of {BOUNDARIES}. Received: boundary={boundary!r}"
-        )
-    return boundary
-
-
-def check_epsilon(epsilon: float) -> float:
-    if not (_is_number(epsilon) and 0 < epsilon < 1):
-        raise ValueError(f"`epsilon` must be in (0, 1). Received: epsilon={epsilon!r}")
-    return float(epsilon)
-
-
-def check_sigma(sigma: float) -> float:
-    if not (_is_number(sigma) and math.isfinite(sigma) and sigma > 0):
-        raise ValueError(
-            "`sigma` must be a finite, positive number of pixels. "
-            f"Received: sigma={sigma!r}"
-        )
-    return float(sigma)
-
-
-def check_reach(sigma: float, sizes: Sequence[int | None]) -> None:
-    """Refuses a Gaussian that is wider than the image along every axis."""
-    if all(size is not None and sigma > size for size in sizes):
-        raise ValueError(
-            "The scale reaches far beyond the image: `sigma` must not exceed the "
-            f"image's size. Received: sigma={sigma:g} for an image of {tuple(sizes)} "
-            "pixels"
-        )
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:

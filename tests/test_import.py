@@ -1,8 +1,11 @@
 """The package on a machine without TensorFlow."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,29 @@ def test_blocked_tensorflow_is_noticed():
     needing = PROGRAM.replace("import keras_gdrn\n", "import tensorflow\n", 1)
     done = run(needing, "jax")
     assert done.returncode != 0 and "No module named 'tensorflow'" in done.stderr
+
+
+PROJECTS = {"sklearn": "scikit-learn", "tensorflow_datasets": "tensorflow-datasets"}
+
+
+def imported(folder: Path) -> set[str]:
+    """The packages that any file in a folder imports, wherever in it."""
+    found = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                found.add(node.module.split(".")[0])
+    return found
+
+
+def test_what_is_imported_is_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    declared = [*project["dependencies"], *extras["viz"], *extras["tune"]]
+    names = {re.split(r"[\[>=<~ ]", line)[0] for line in declared}
+    ours = {"keras_gdrn", *sys.stdlib_module_names}
+    backends = {"jax", "torch"}
+    found = {PROJECTS.get(name, name) for name in imported(ROOT / "keras_gdrn") - ours}
+    assert found - backends <= names

@@ -350,13 +350,3 @@ def test_epsilon_is_refused(epsilon):
 def test_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_reach_is_refused_only_beyond_every_axis():
-    kernels.check_reach(9.0, (8, 10))
-    kernels.check_reach(10.0, (8, 10))
-    kernels.check_reach(99.0, (8, None))
-    with pytest.raises(
-        ValueError, match=r"^The .*`sigma`.*sigma=11 .*\(8, 10\) pixels$"
-    ):
-        kernels.check_reach(11.0, (8, 10))

@@ -1,12 +1,11 @@
 """Rescaled image data sets: MATLAB's resizing, canvases, splits and pipelines."""
 
 from ._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
-from ._h5_folder import h5_report
 from ._imresize import imresize
 from ._read_h5 import H5Images, read_h5
 from ._rescale import rescale
 from ._rescaled import rescaled, rescaled_arrays
-from ._rescaled_h5 import rescaled_h5
+from ._rescaled_h5 import h5_report, rescaled_h5
 from ._write_h5 import write_h5
 
 __all__ = [

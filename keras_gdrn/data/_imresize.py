@@ -1,16 +1,17 @@
 """Bicubic resizing as MATLAB's ``imresize`` does it, as two weight matrices."""
 
 from functools import lru_cache
-from math import ceil, isfinite
-from numbers import Real
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from ._separable import Pixels, apply_matrices, as_images, image_size
+from keras_gdrn._checks import check_factor
+
+from ._separable import apply_matrices, as_images, image_size
 
 
-def imresize(images: Any, factor: float, dtype: Pixels = "float32") -> Any:
+def imresize(images: Any, factor: float) -> Any:
     """Resize images as MATLAB's ``imresize(images, factor)`` does.
 
     Each axis of N pixels becomes `ceil(factor * N)` pixels,
@@ -29,26 +30,22 @@ def imresize(images: Any, factor: float, dtype: Pixels = "float32") -> Any:
 
     Source: The MathWorks' documentation of `imresize` (since R2007a), with the
     kernel of Keys (1981), "Cubic convolution interpolation for digital image
-    processing". Two points are assumed: with equal factors MATLAB treats the rows
-    (axis 0) first, and images of integers are rounded and clipped after each axis.
-    They matter for `dtype="uint8"` only, and were not compared with MATLAB itself.
+    processing". Departure: images of integers are not rounded and clipped.
 
     Args:
         images: NumPy array (or what `numpy.asarray` takes) or TensorFlow tensor of
             shape `(H, W)`, `(H, W, C)` or `(N, H, W, C)`. For a tensor in a graph,
             H and W are known and N may be unknown.
         factor: size factor, finite and positive; 1 leaves the values as they are.
-        dtype: `"float32"` keeps the range of the input, give or take the overshoot
-            of the cubic; `"uint8"` takes uint8 and rounds half up and clips.
 
     Returns:
-        The resized images, of the same kind and rank.
+        The resized images, of the same kind and rank, float32, in the range of the
+        input give or take the overshoot of the cubic.
 
     Raises:
         TypeError: if `factor` is no real number or the pixels are not numeric.
         ValueError: if `factor` is not finite and positive, if the images have
-            another rank, are empty, or have a size unknown to the graph, and
-            if `dtype` is unknown or does not suit the images.
+            another rank, are empty, or have a size unknown to the graph.
 
     Guarantee: within 1e-5 of a transcription of the algorithm pixel by pixel, for
     images in [0, 1] and all nine `SIZE_FACTORS`; constants are kept.
@@ -59,20 +56,23 @@ def imresize(images: Any, factor: float, dtype: Pixels = "float32") -> Any:
     (39, 39, 3)
     """
     factor = check_factor(factor)
-    images = as_images(images, dtype)
+    images = as_images(images)
     height, width = image_size(images)
     rows, columns = resize_matrix(height, factor), resize_matrix(width, factor)
-    return apply_matrices(images, rows, columns, dtype)
+    return apply_matrices(images, rows, columns)
 
 
 @lru_cache(maxsize=256)
 def resize_matrix(size: int, factor: float) -> np.ndarray:
-    """Weights `(ceil(factor * size), size)` that resize one axis, float64, read-only.
+    """Weights `(ceil(factor * size), size)` that resize an axis, float64, read-only."""
+    matrix = resize_rows(size, factor, np.arange(ceil(factor * size)))
+    matrix.setflags(write=False)
+    return matrix
 
-    Rows sum to one.
-    """
-    outputs = ceil(factor * size)
-    position = (np.arange(outputs) + 0.5) / factor - 0.5
+
+def resize_rows(size: int, factor: float, outputs: np.ndarray) -> np.ndarray:
+    """The rows of `resize_matrix` for these output pixels; they sum to one."""
+    position = (outputs + 0.5) / factor - 0.5
     # A kernel of support 4 takes at most 4 samples; widened, 4 / factor of them.
     shrink = min(factor, 1.0)
     reach = ceil(2.0 / shrink)
@@ -80,10 +80,9 @@ def resize_matrix(size: int, factor: float) -> np.ndarray:
     weights = cubic(shrink * (position[:, None] - samples))
     weights /= weights.sum(axis=1, keepdims=True)
 
-    matrix = np.zeros((outputs, size))
-    at = np.arange(outputs)[:, None], mirror(samples.astype(int), size)
+    matrix = np.zeros((len(outputs), size))
+    at = np.arange(len(outputs))[:, None], mirror(samples.astype(int), size)
     np.add.at(matrix, at, weights)
-    matrix.setflags(write=False)
     return matrix
 
 
@@ -99,15 +98,3 @@ def mirror(index: np.ndarray, size: int) -> np.ndarray:
     """Indices of the repeated half-sample symmetric extension: …1 0 | 0 1 2 | 2 1…"""
     index = index % (2 * size)
     return np.where(index < size, index, 2 * size - 1 - index)
-
-
-def check_factor(factor: Any) -> float:
-    """`factor` as a float, or an error that names it."""
-    if isinstance(factor, (bool, np.bool_)) or not isinstance(factor, Real):
-        raise TypeError(f"`factor` must be a real number. Received: factor={factor!r}")
-    value = float(factor)
-    if not (isfinite(value) and value > 0):
-        raise ValueError(
-            f"`factor` must be finite and positive. Received: factor={factor!r}"
-        )
-    return value

@@ -1,15 +1,29 @@
-"""Reading the HDF5 files of the authors of the rescaled data sets."""
+"""Reading HDF5 files of rescaled images, found and checked before any pixel is read."""
 
 import os
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import ceil, prod
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ._h5_file import H5File, describe_h5
+from ._datasets import SIZE_FACTORS
+
+# The splits by the ends of their keys.
+SPLITS = {"train": "train", "val": "validation", "test": "test"}
+LARGEST = float(np.finfo("float32").max)
+# gzip cannot make more of a byte: what claims to is not there.
+MOST_COMPRESSED = 1100
+# As h5py tells of damage: to the tree, to a name, to a type, to a size.
+H5PY_ERRORS = (OSError, RuntimeError, KeyError, TypeError, MemoryError)
 
 
 @dataclass(frozen=True)
-class H5Images(H5File[tuple[np.ndarray, np.ndarray]]):
+class H5Images:
     """What was found in a file; `print` it for the report.
 
     Args:
@@ -19,6 +33,15 @@ class H5Images(H5File[tuple[np.ndarray, np.ndarray]]):
             "train", "validation" and "test" that the file has.
         report: a line for each split, and for each departure from what was expected.
     """
+
+    path: Path
+    factor: float | None
+    splits: dict[str, Any]
+    report: tuple[str, ...]
+
+    def __str__(self) -> str:
+        stated = "" if self.factor is None else f", size factor {self.factor}"
+        return "\n  ".join([f"{self.path.name}{stated}", *self.report])
 
 
 def read_h5(path: str | os.PathLike) -> H5Images:
@@ -43,7 +66,8 @@ def read_h5(path: str | os.PathLike) -> H5Images:
         FileNotFoundError: if there is no such file.
         OSError: if it is no HDF5 file, or not a complete one.
         ValueError: if it has no pair of keys as above, or images or labels that have
-            other shapes, differ in number, are not finite or number no classes.
+            other shapes, differ in number, are not finite or number no classes; if
+            they are links, lie in other files, or were declared but never written.
 
     Example:
 
@@ -61,4 +85,177 @@ def read_h5(path: str | os.PathLike) -> H5Images:
         outside = low < 0 or high > 1
         note = ", outside [0, 1] and left as they are" if outside else ""
         report.append(f"{split.key}: values {low:g} to {high:g}{note}")
-    return H5Images(file.path, file.factor, splits, tuple(report))
+    return replace(file, splits=splits, report=tuple(report))
+
+
+@dataclass(frozen=True)
+class H5Split:
+    """A split of a file: its labels, and its images where they are asked for."""
+
+    path: Path
+    key: str  # of the images, such as "x_test"
+    shape: tuple[int, ...]  # (N, H, W, C), as they are read
+    channels: str  # where the file has them: "last", "first" or "none"
+    chunk: int  # images that the file stores, and thus reads, together
+    labels: np.ndarray  # (N,) int32
+
+    def read(
+        self, start: int, stop: int, low: float = -LARGEST, high: float = LARGEST
+    ) -> np.ndarray:
+        """Images `start` to `stop`, `(n, H, W, C)` float32.
+
+        A `ValueError` says in which images values are not within `low` and `high`.
+        """
+        with _opened(self.path) as file:
+            images = _stored(file, self.key)[start:stop]
+            if self.channels == "none":
+                images = images[..., None]
+            elif self.channels == "first":
+                images = images.transpose(0, 2, 3, 1)
+            if images.dtype.kind in "ui":
+                images = images / np.float32(255)
+            images = images.astype("float32", copy=False)
+            lows, highs = images.min((1, 2, 3)), images.max((1, 2, 3))
+            inside = (lows >= low) & (highs <= high)
+            if not inside.all():  # not so either where they are NaN
+                raise ValueError(
+                    f"{self.key} must be finite, from {low:g} to {high:g}. Found: "
+                    f"{lows.min()} to {highs.max()}, with others in the images "
+                    f"{start + np.flatnonzero(~inside)[:12]}"
+                )
+        return images
+
+
+def describe_h5(path: str | os.PathLike) -> H5Images:
+    """What `read_h5` would read, with an `H5Split` for each split."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"`path` must be a file. Received: path={str(path)!r}")
+    with _opened(path) as file:
+        keys, report = _keys_to_read(file)
+        splits = {SPLITS[key]: _split(path, file, key, report) for key in keys}
+    return H5Images(path, stated_factor(path.name, "te"), splits, tuple(report))
+
+
+def stated_factor(name: str, kind: str) -> float | None:
+    """The size factor in `…scte0p841…`: the exact one where it is a rounded one.
+
+    `kind` is "te", or "tr" for that of training images in `…sctr1p000…`.
+    """
+    stated = re.search(rf"sc{kind}(\d+)p(\d+)", name)
+    if not stated:
+        return None
+    value = float(f"{stated[1]}.{stated[2]}")
+    near = [factor for factor in SIZE_FACTORS if abs(factor - value) < 1e-3]
+    return near[0] if near else value
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The open file; errors of reading it and of what it holds name it."""
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            yield file
+    except H5PY_ERRORS as error:
+        raise OSError(f"{path} cannot be read: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _stored(file: Any, key: str) -> Any:
+    """What `key` names, the data of which are all there, in this very file."""
+    import h5py
+
+    if not isinstance(file.get(key, getlink=True), h5py.HardLink):
+        raise ValueError(f"{key} is a link, and links are not followed.")
+    data = file[key]
+    if not isinstance(data, h5py.Dataset) or not data.shape:
+        return data
+    if data.external or data.is_virtual:
+        raise ValueError(f"{key} has its data in other files, which are not read.")
+    size = os.path.getsize(file.filename)
+    if data.chunks:
+        chunks = prod(ceil(n / c) for n, c in zip(data.shape, data.chunks, strict=True))
+        written = data.id.get_num_chunks() >= chunks
+    else:
+        written = data.id.get_storage_size() >= data.nbytes
+    if not written or data.nbytes > MOST_COMPRESSED * size:
+        raise ValueError(
+            f"{key} was declared with {data.nbytes} bytes, but not all of them were "
+            f"written. Found: a file of {size} bytes"
+        )
+    return data
+
+
+def _keys_to_read(file: Any) -> tuple[list[str], list[str]]:
+    """Which of `SPLITS` are there with images and labels, but for placeholders."""
+    shapes = {name: getattr(_stored(file, name), "shape", None) or () for name in file}
+    counts = {key: (shapes.get(f"x_{key}") or (0,))[0] for key in SPLITS}
+    pairs = [k for k in SPLITS if shapes.get(f"x_{k}") and shapes.get(f"y_{k}")]
+    single = [key for key in pairs if counts[key] == 1 < max(counts.values())]
+    keys = [key for key in pairs if key not in single]
+    if not keys:
+        raise ValueError(
+            "Expected x_train and y_train, x_val and y_val, or x_test and y_test. "
+            f"Found: {shapes}"
+        )
+    paired = {f"{letter}_{key}" for key in pairs for letter in "xy"}
+    report = [f"{name}: not read" for name in shapes if name not in paired]
+    report += [f"x_{key}: one image, a placeholder, left out" for key in single]
+    return keys, report
+
+
+def _split(path: Path, file: Any, key: str, report: list[str]) -> H5Split:
+    x, y = file[f"x_{key}"], file[f"y_{key}"]
+    channels, shape = _layout(x.shape, x.dtype, f"x_{key}", report)
+    labels = _labels(y[()], f"y_{key}", report)
+    if shape[0] != len(labels):
+        raise ValueError(
+            f"x_{key} has {shape[0]} images, y_{key} {len(labels)} labels."
+        )
+    chunk = x.chunks[0] if x.chunks else 1
+    return H5Split(path, f"x_{key}", shape, channels, chunk, labels)
+
+
+def _layout(
+    stored: tuple, dtype: Any, key: str, report: list[str]
+) -> tuple[str, tuple[int, ...]]:
+    """Where the channels are, and the shape with them last."""
+    channels, shape = "last", stored
+    if len(stored) == 3:
+        channels, shape = "none", (*stored, 1)
+        report.append(f"{key}: without channels, one was added")
+    elif len(stored) == 4 and stored[3] not in (1, 3) and stored[1] in (1, 3):
+        channels, shape = "first", (stored[0], *stored[2:], stored[1])
+        report.append(f"{key}: channels were first, put last")
+    if len(shape) != 4 or shape[3] not in (1, 3) or 0 in shape:
+        raise ValueError(f"{key} must be (N, H, W, C). Found: shape {stored}")
+    if dtype.kind not in "buif":
+        raise ValueError(f"{key} must be real numbers. Found: {dtype}")
+    if dtype.kind in "ui":
+        report.append(f"{key}: integers, divided by 255")
+    size = "x".join(str(n) for n in shape[1:])
+    report.append(f"{key}: {shape[0]} images {size}")
+    return channels, shape
+
+
+def _labels(labels: np.ndarray, key: str, report: list[str]) -> np.ndarray:
+    """Labels `(N,)`, int32."""
+    if labels.dtype.kind not in "buif":
+        raise ValueError(f"{key} must be real numbers. Found: {labels.dtype}")
+    ones = labels.ndim == 2 and np.isin(labels, (0, 1)).all()
+    if ones and labels.shape[1] > 1 and np.all(labels.sum(1) == 1):
+        labels = labels.argmax(1)
+        report.append(f"{key}: one-hot, made class numbers")
+    if labels.ndim not in (1, 2) or labels.size != len(labels):
+        raise ValueError(f"{key} must be (N,) or (N, 1). Found: shape {labels.shape}")
+    labels = labels.reshape(-1)
+    classes = (labels >= 0) & (labels < 2**31) & (np.floor(labels) == labels)
+    if not classes.all():
+        raise ValueError(
+            f"{key} must number classes. Found: {np.unique(labels[~classes])[:12]}"
+        )
+    report.append(f"{key}: classes {labels.min():g} to {labels.max():g}")
+    return labels.astype("int32")

@@ -1,13 +1,15 @@
 """Resized images centered on a canvas of fixed size."""
 
 from functools import lru_cache
-from numbers import Integral
+from math import ceil
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ._imresize import check_factor, mirror, resize_matrix
-from ._separable import Pixels, apply_matrices, as_images, image_size
+from keras_gdrn._checks import check_canvas, check_factor
+
+from ._imresize import mirror, resize_rows
+from ._separable import apply_matrices, as_images, image_size
 
 Extension = Literal["zero", "mirror"]
 
@@ -17,7 +19,6 @@ def rescale(
     factor: float,
     canvas: int | tuple[int, int],
     extension: Extension,
-    dtype: Pixels = "float32",
 ) -> Any:
     """Resize images by `imresize` and center them on a canvas.
 
@@ -39,11 +40,10 @@ def rescale(
         factor: size factor, finite and positive.
         canvas: height and width of the result in pixels, or one number for both.
         extension: `"zero"` or `"mirror"` (half-sample symmetric).
-        dtype: `"float32"` or `"uint8"`, as for `imresize`.
 
     Returns:
         `(height, width)`, `(height, width, C)` or `(N, height, width, C)`, of the
-        same kind as `images`.
+        same kind as `images`, float32.
 
     Raises:
         TypeError, ValueError: as `imresize`, and if `canvas` or `extension` is
@@ -63,11 +63,11 @@ def rescale(
         raise ValueError(
             f"`extension` must be 'zero' or 'mirror'. Received: extension={extension!r}"
         )
-    images = as_images(images, dtype)
+    images = as_images(images)
     height, width = image_size(images)
     rows = canvas_matrix(height, factor, canvas_height, extension)
     columns = canvas_matrix(width, factor, canvas_width, extension)
-    return apply_matrices(images, rows, columns, dtype)
+    return apply_matrices(images, rows, columns)
 
 
 @lru_cache(maxsize=256)
@@ -75,23 +75,11 @@ def canvas_matrix(
     size: int, factor: float, canvas: int, extension: Extension
 ) -> np.ndarray:
     """Weights `(canvas, size)` that resize one axis and center it, float64."""
-    weights = resize_matrix(size, factor)
-    resized = len(weights)
+    resized = ceil(factor * size)
     index = np.arange(canvas) - (canvas - resized + 1) // 2
-    matrix = weights[mirror(index, resized)]
+    # Only the rows on the canvas: all of them may be far more than it has.
+    matrix = resize_rows(size, factor, mirror(index, resized))
     if extension == "zero":
         matrix[(index < 0) | (index >= resized)] = 0.0
     matrix.setflags(write=False)
     return matrix
-
-
-def check_canvas(canvas: Any) -> tuple[int, int]:
-    """`canvas` as (height, width), or an error that names it."""
-    pair = canvas if isinstance(canvas, (tuple, list)) else (canvas, canvas)
-    whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
-    if len(pair) != 2 or not whole or min(pair) < 1:
-        raise ValueError(
-            "`canvas` must be a positive integer or a pair (height, width) of them. "
-            f"Received: canvas={canvas!r}"
-        )
-    return int(pair[0]), int(pair[1])

@@ -1,16 +1,16 @@
 """Rescaled data sets, as arrays and as a `tf.data` pipeline."""
 
 import os
-from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_gdrn._checks import check_canvas, check_count, check_factor
+
 from ._array_batches import array_batches
 from ._datasets import DatasetInfo, dataset_info
-from ._imresize import check_factor
 from ._load import load
-from ._rescale import check_canvas, rescale
+from ._rescale import rescale
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -141,12 +141,3 @@ def canvas_of(
     info.slices(split)  # an unknown split is an error, whatever the canvas
     default = info.test_canvas if split == "test" else info.canvas
     return check_canvas(default if canvas is None else canvas)
-
-
-def check_count(argument: str, count: int | None) -> None:
-    whole = isinstance(count, Integral) and not isinstance(count, bool)
-    if count is not None and (not whole or count < 1):
-        raise ValueError(
-            f"`{argument}` must be a positive integer or None. "
-            f"Received: {argument}={count!r}"
-        )

@@ -1,17 +1,17 @@
-"""A `tf.data` pipeline that reads HDF5 files of rescaled images as it goes."""
+"""A folder of HDF5 files of rescaled images: its contents, and a `tf.data` pipeline."""
 
 import os
 from collections.abc import Iterator
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ._h5_file import H5Split
-from ._h5_folder import find_splits
-from ._imresize import check_factor
+from keras_gdrn._checks import check_choice, check_count, check_factor
+
 from ._random import epoch_generators
-from ._rescaled import check_count
+from ._read_h5 import H5Split, describe_h5, stated_factor
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -24,12 +24,31 @@ SHUFFLED = 2048
 OVERSHOOT = 0.3
 
 
-class Block(NamedTuple):
-    """Images `start` to `stop` of a split."""
+def h5_report(folder: str | os.PathLike) -> str:
+    """What a folder of HDF5 files of rescaled images holds, for `print`.
 
-    split: H5Split
-    start: int
-    stop: int
+    The images are not read.
+
+    Args:
+        folder: where files such as those of `write_h5` are.
+
+    Returns:
+        For each file its name and size factor, a line for the images and the labels
+        of each split, and one for each departure from what `read_h5` expects.
+
+    Raises:
+        FileNotFoundError: if there is no such folder, or no such file in it.
+        OSError, ValueError: as `read_h5`, but for the values of the images.
+
+    Example:
+
+    >>> path = write_h5("files", "digits", ("test",), 2**-0.25)
+    >>> print(h5_report("files"))
+    digits_te797_outsize40-40_scte0p841.h5, size factor 0.8408964152537145
+      x_test: 797 images 40x40x1
+      y_test: classes 0 to 9
+    """
+    return "\n".join(str(describe_h5(path)) for path in _files(folder))
 
 
 def rescaled_h5(
@@ -95,13 +114,81 @@ def rescaled_h5(
     factor = check_factor(factor)
     check_count("batch_size", batch_size)
     check_count("limit", limit)
-    blocks = _blocks(find_splits(folder, split, factor), limit)
+    blocks = _blocks(_find_splits(folder, split, factor), limit)
     data = _groups(blocks, shuffle, seed)
     data = data.unbatch() if batch_size is None else data.rebatch(batch_size)
     count = ceil(sum(block.stop - block.start for block in blocks) / (batch_size or 1))
     import tensorflow as tf
 
     return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+
+
+def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:
+    """The splits that follow each other in `split`, at one size factor.
+
+    As for `rescaled`, "train+validation" is "train" where no file has a validation
+    split. All have images of the same shape, or there is a `ValueError`.
+    """
+    known = ["train", "validation", "train+validation", "test"]
+    check_choice("split", split, known)
+    first, *others = split.split("+")
+    parts = _find(folder, first, factor)
+    if not parts:
+        raise FileNotFoundError(
+            f"No file in {folder} has the split {first!r} at size factor {factor}. "
+            f"Found:\n{h5_report(folder)}"
+        )
+    parts += [part for other in others for part in _find(folder, other, factor)]
+    shapes = [part.shape[1:] for part in parts]
+    if len(set(shapes)) > 1:
+        names = [part.path.name for part in parts]
+        raise ValueError(
+            f"{split} must have images of one shape. Found: {shapes} in {names}"
+        )
+    return parts
+
+
+def _find(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:
+    """The split of the only file that has it at this size factor, if there is one."""
+    # Names state three decimals. Only files whose name fits are opened.
+    files = [path for path in _files(folder) if _states(path, split, f"{factor:.3f}")]
+    descriptions = [describe_h5(path) for path in files]
+    found = [file.splits[split] for file in descriptions if split in file.splits]
+    if len(found) > 1:
+        raise ValueError(
+            f"One file in {folder} may have the split {split!r} at size factor "
+            f"{factor}. Found: {[part.path.name for part in found]}"
+        )
+    return found
+
+
+def _states(path: Path, split: str, factor: str) -> bool:
+    """Whether the name of a file states this size factor, to three decimals.
+
+    A name that states none for training images means 1.
+    """
+    if split == "test":
+        stated = stated_factor(path.name, "te")
+    else:
+        stated = stated_factor(path.name, "tr") or 1.0
+    return stated is not None and f"{stated:.3f}" == factor
+
+
+def _files(folder: str | os.PathLike) -> list[Path]:
+    files = sorted(Path(folder).glob("*.h5"))
+    if not files:
+        raise FileNotFoundError(
+            f"`folder` must have HDF5 files, *.h5. Received: folder={str(folder)!r}"
+        )
+    return files
+
+
+class Block(NamedTuple):
+    """Images `start` to `stop` of a split."""
+
+    split: H5Split
+    start: int
+    stop: int
 
 
 def _blocks(splits: list[H5Split], limit: int | None) -> list[Block]:

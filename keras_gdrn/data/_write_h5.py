@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 
+from keras_gdrn._checks import check_factor
+
 from ._datasets import dataset_info
-from ._h5_file import SPLITS
-from ._imresize import check_factor
+from ._read_h5 import SPLITS
 from ._rescaled import canvas_of, rescaled
 
 # The ends of the keys, by the names of the splits.

@@ -1,12 +1,12 @@
 """Test sets of several size factors, read as batches, and the scores they get."""
 
-import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
+
+from keras_gdrn._checks import is_positive
 
 
 def at_each_factor(
@@ -67,6 +67,7 @@ def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError("the data must be batches of images and labels.")
     labels = np.asarray(labels)
     if labels.shape == shape and classes > 1:
+        _check_rows(labels.astype("float64"))
         return np.argmax(labels, axis=-1)
     if labels.shape not in ((batch,), (batch, 1)):
         raise ValueError(
@@ -83,6 +84,16 @@ def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
     return labels.astype("int64")
 
 
+def _check_rows(labels: np.ndarray) -> None:
+    sums = labels.sum(axis=-1)  # as far as those of low precision are one
+    unfit = ~((labels >= 0).all(axis=-1) & (abs(sums - 1) < 0.02))
+    if unfit.any():
+        raise ValueError(
+            "labels that are rows must be one-hot or smoothed, not negative and with "
+            f"the sum one. Received: {labels[unfit][0]}"
+        )
+
+
 def _ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
     if not isinstance(datasets, Mapping) or not datasets:
         raise ValueError(
@@ -90,8 +101,7 @@ def _ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
             f"Received: datasets={datasets!r}"
         )
     for factor in datasets:
-        real = isinstance(factor, numbers.Real) and not isinstance(factor, bool)
-        if not real or not 0 < factor < math.inf:
+        if not is_positive(factor):
             raise ValueError(
                 "The keys of `datasets` must be positive, finite size factors. "
                 f"Received: {factor!r}"

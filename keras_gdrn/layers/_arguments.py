@@ -6,6 +6,28 @@ SPATIAL_RANKS = (1, 2, 3)
 _FORMATS = ("channels_last", "channels_first")
 
 
+# What Keras' convolutions have and this package's do not, and what does it instead.
+_INSTEAD = {
+    "strides": "the output always has the size of the input; to subsample, put a "
+    "pooling layer behind it",
+    "kernel_size": "its extent is that of the Gaussian, given by `sigma`",
+    "padding": "the output always has the size of the input; what lies around it is "
+    "decided by `boundary`",
+    "dilation_rate": "a larger `sigma` looks farther",
+    "groups": "`separable=True` filters each channel by itself",
+}
+
+
+def check_no_convolution_options(layer: str, options: dict) -> None:
+    """Refuses what is known from Keras' convolutions, and says what to do instead."""
+    for name, instead in _INSTEAD.items():
+        if name in options:
+            received = {name: options[name]}
+            raise ValueError(
+                f"`{layer}` has no `{name}`: {instead}. Received: {received}"
+            )
+
+
 def check_data_format(data_format: str | None) -> str:
     if data_format is None:
         return keras.config.image_data_format()
@@ -15,15 +37,6 @@ def check_data_format(data_format: str | None) -> str:
             f"Received: data_format={data_format!r}"
         )
     return data_format
-
-
-def check_positive_integer(name: str, value) -> int:
-    whole = hasattr(value, "__index__")
-    if isinstance(value, bool) or not whole or value < 1:
-        raise ValueError(
-            f"`{name}` must be an integer >= 1. Received: {name}={value!r}"
-        )
-    return int(value)
 
 
 def check_rank(layer: str, input_shape) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_gdrn.layers._jets import joined, split
+from keras_gdrn.layers._maximum import maximum
 
 
 class Window(NamedTuple):

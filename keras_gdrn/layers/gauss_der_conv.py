@@ -4,10 +4,17 @@ import keras
 from keras import ops
 
 from keras_gdrn import kernels
+from keras_gdrn._checks import (
+    check_choice,
+    check_epsilon,
+    check_positive_integer,
+    check_reach,
+    check_sigma,
+)
 from keras_gdrn.layers import _jets
 from keras_gdrn.layers._arguments import (
     check_data_format,
-    check_positive_integer,
+    check_no_convolution_options,
     check_rank,
 )
 from keras_gdrn.layers._operators import constant_factors, factors_in_graph
@@ -91,16 +98,16 @@ class GaussDerConv(keras.layers.Layer):
         bias_constraint=None,
         **kwargs,
     ):
+        check_no_convolution_options(type(self).__name__, kwargs)
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        kernels.check_boundary(boundary)
         self.filters = check_positive_integer("filters", filters)
-        self.sigma = kernels.check_sigma(sigma)
+        self.sigma = check_sigma(sigma)
         self.order = check_positive_integer("order", order)
         self.zero_order = zero_order
         self.separable = separable
         self.trainable_sigma = trainable_sigma
-        self.boundary = boundary
-        self.epsilon = kernels.check_epsilon(epsilon)
+        self.boundary = check_choice("boundary", boundary, kernels.BOUNDARIES)
+        self.epsilon = check_epsilon(epsilon)
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.data_format = check_data_format(data_format)
@@ -126,7 +133,7 @@ class GaussDerConv(keras.layers.Layer):
                 f"Received: input_shape={tuple(input_shape)}"
             )
         spatial = self._spatial(tuple(input_shape))
-        kernels.check_reach(max(current_scales()) * self.sigma, spatial)
+        check_reach(max(current_scales()) * self.sigma, spatial)
         self.indices = kernels.multi_indices(len(spatial), self.order, self.zero_order)
         self.input_spec = keras.InputSpec(
             ndim=len(input_shape), axes={channel_axis: channels}
@@ -255,7 +262,7 @@ class GaussDerConv(keras.layers.Layer):
         constant = known and not self.trainable_sigma
         asked = (self.sigma, entering, leaving, self.order, self.boundary)
         if constant:
-            kernels.check_reach(max(entering.sigma0) * self.sigma, entering.spatial)
+            check_reach(max(entering.sigma0) * self.sigma, entering.spatial)
             factors = constant_factors(*asked, self.epsilon)
         else:
             # At least float32: small σ and long axes need it.

@@ -1,10 +1,10 @@
-import math
-import numbers
+import warnings
 from collections.abc import Iterable
 
 import keras
 from keras import ops
 
+from keras_gdrn._checks import check_reach, is_positive
 from keras_gdrn.layers._receptive_field import (
     RECEPTIVE_FIELD,
     Course,
@@ -13,6 +13,7 @@ from keras_gdrn.layers._receptive_field import (
 )
 from keras_gdrn.layers._scale_scope import scale_scope
 from keras_gdrn.layers._windows import Windows
+from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
 # Half-width of the windows in standard deviations; `None` for whole maps, or "auto".
 Extent = float | str | None
@@ -58,9 +59,9 @@ class ScaleChannels(keras.layers.Layer):
 
     Raises:
         ValueError: If `sigma0` is empty or holds a value that is not finite and
-            positive, if `receptive_field` is a number and the network has a layer for
-            which windows cannot be had, or if one `ScaleChannels` is applied inside
-            another.
+            positive, or at which a layer is wider than the image; if `receptive_field`
+            is a number and the network has a layer for which windows cannot be had;
+            or if one `ScaleChannels` is applied inside another.
 
     Example:
 
@@ -80,12 +81,25 @@ class ScaleChannels(keras.layers.Layer):
         self.network = network
         self.sigma0 = _checked_scales(sigma0)
         self.receptive_field = _checked_receptive_field(receptive_field)
+        if _has(network, ScaleChannels):
+            raise ValueError(
+                "`ScaleChannels` cannot be nested in another `ScaleChannels`. "
+                f"Received: network={network.name!r}, which applies one, for "
+                f"sigma0={self.sigma0}"
+            )
 
     def build(self, input_shape):
         if not self.network.built:
             with scale_scope(self.sigma0):
                 self.network.build(input_shape)
+        self._warn_unless_scaled()
         self._course, self._extent = self._planned(len(input_shape))
+        if self._course is not None:  # the maps of all layers are as large as the image
+            first = 2 if self._course.channels_first else 1
+            spatial = input_shape[first : first + len(input_shape) - 2]
+            for call in self._course.calls:
+                for sigma in call.sigmas:
+                    check_reach(max(self.sigma0) * sigma, spatial)
 
     def call(self, inputs, training=None):
         return self._at(inputs, self.sigma0, training)
@@ -123,6 +137,18 @@ class ScaleChannels(keras.layers.Layer):
             windows = Windows(spatial, self.sigma0, self._extent)
             for layer, entering, leaving in self._course.convolutions(windows):
                 yield layer, entering.of_scales, leaving.of_scales
+
+    def _warn_unless_scaled(self) -> None:
+        layers = self.network._flatten_layers()
+        known = {type(layer).__module__.partition(".")[0] for layer in layers}
+        # What a layer of one's own does at a scale is not known.
+        if known <= {"keras", "keras_gdrn"} and not _has(self.network, GaussDerConv):
+            warnings.warn(
+                "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
+                f"its network {self.network.name!r} has none: at each initial scale it "
+                "gives the same.",
+                stacklevel=2,
+            )
 
     def _planned(self, rank: int) -> tuple[Course | None, float | None]:
         """The network call by call if it can do with packed maps, and their extent."""
@@ -170,6 +196,11 @@ class ScaleChannels(keras.layers.Layer):
         return cls(network, **config)
 
 
+def _has(network, kind: type) -> bool:
+    """Whether the network, or a layer anywhere in it, is of this kind."""
+    return any(isinstance(layer, kind) for layer in network._flatten_layers())
+
+
 def _scales_apart(outputs, scales: int):
     # -1 stands for the batch: the other sizes are known from the network.
     outputs = ops.reshape(outputs, (scales, -1, *ops.shape(outputs)[1:]))
@@ -178,7 +209,7 @@ def _scales_apart(outputs, scales: int):
 
 def _checked_scales(sigma0) -> tuple[float, ...]:
     scales = tuple(sigma0) if isinstance(sigma0, Iterable) else ()
-    if not scales or not all(_is_scale(scale) for scale in scales):
+    if not scales or not all(is_positive(scale) for scale in scales):
         raise ValueError(
             "`sigma0` must be a non-empty sequence of finite, positive numbers. "
             f"Received: sigma0={sigma0!r}"
@@ -189,15 +220,10 @@ def _checked_scales(sigma0) -> tuple[float, ...]:
 def _checked_receptive_field(value) -> Extent:
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
-    if not _is_scale(value):
+    if not is_positive(value):
         raise ValueError(
             "`receptive_field` must be a finite, positive number of standard "
             "deviations, None for whole maps, or 'auto'. "
             f"Received: receptive_field={value!r}"
         )
     return float(value)
-
-
-def _is_scale(value) -> bool:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and 0 < float(value) < math.inf

@@ -1,7 +1,8 @@
-import numbers
-
 import keras
 from keras import ops
+
+from keras_gdrn._checks import check_choice, is_number
+from keras_gdrn.layers._maximum import maximum
 
 MODES = ("max", "logsumexp", "average")
 
@@ -25,13 +26,14 @@ class ScalePooling(keras.layers.Layer):
         seed: Integer seed of the dropout, or `None`.
 
     Input shape:
-        `(batch, scale, …)`.
+        `(batch, scale, …)`, of at least three axes.
 
     Output shape:
         `(batch, …)`.
 
     Raises:
-        ValueError: If `mode` is unknown or `dropout` is outside [0, 1).
+        ValueError: If `mode` is unknown, `dropout` is outside [0, 1), or the input has
+            fewer than three axes.
 
     Example:
 
@@ -41,22 +43,21 @@ class ScalePooling(keras.layers.Layer):
 
     def __init__(self, mode="max", dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
-        if mode not in MODES:
-            raise ValueError(f"`mode` must be one of {MODES}. Received: mode={mode!r}")
-        if not (isinstance(dropout, numbers.Real) and 0 <= dropout < 1):
+        if not (is_number(dropout) and 0 <= dropout < 1):
             raise ValueError(
                 f"`dropout` must be in [0, 1). Received: dropout={dropout!r}"
             )
-        self.mode = mode
+        self.mode = check_choice("mode", mode, MODES)
         self.dropout = dropout
         self.seed = seed
         if dropout > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
 
     def build(self, input_shape):
-        if len(input_shape) < 2:
+        if len(input_shape) < 3:
             raise ValueError(
-                "`ScalePooling` takes inputs (batch, scale, …). "
+                "`ScalePooling` takes inputs (batch, scale, …), as `ScaleChannels` "
+                "gives them: (batch, scale, class) or maps at each scale. "
                 f"Received: input_shape={tuple(input_shape)}"
             )
 
@@ -68,7 +69,7 @@ class ScalePooling(keras.layers.Layer):
             return _mean(inputs, kept)
         if kept is not None:
             inputs = ops.where(kept, inputs, float("-inf"))
-        pool = ops.max if self.mode == "max" else ops.logsumexp
+        pool = maximum if self.mode == "max" else ops.logsumexp
         return pool(inputs, axis=1)
 
     def compute_output_shape(self, input_shape):
@@ -85,7 +86,7 @@ class ScalePooling(keras.layers.Layer):
             (shape[0], shape[1]), dtype="float32", seed=self.seed_generator
         )
         # The channel with the best chance stays, whatever the dropout.
-        best = ops.max(chance, axis=1, keepdims=True)
+        best = ops.expand_dims(maximum(chance, axis=1), 1)
         kept = (chance >= self.dropout) | (chance == best)
         return ops.reshape(kept, (shape[0], shape[1]) + (1,) * (len(shape) - 2))
 
@@ -93,5 +94,8 @@ class ScalePooling(keras.layers.Layer):
 def _mean(inputs, kept):
     if kept is None:
         return ops.mean(inputs, axis=1)
-    kept = ops.cast(kept, inputs.dtype)
-    return ops.sum(inputs * kept, axis=1) / ops.sum(kept, axis=1)
+    # A sum may be more than float16 holds, where the mean is not.
+    wide = keras.backend.result_type(inputs.dtype, "float32")
+    kept = ops.cast(kept, wide)
+    mean = ops.sum(ops.cast(inputs, wide) * kept, axis=1) / ops.sum(kept, axis=1)
+    return ops.cast(mean, inputs.dtype)

@@ -1,7 +1,9 @@
 import keras
 from keras import ops
 
+from keras_gdrn._checks import check_choice
 from keras_gdrn.layers._arguments import check_data_format, check_rank
+from keras_gdrn.layers._maximum import maximum
 from keras_gdrn.layers._scale_scope import current_windows
 from keras_gdrn.layers._windows import central, maximal
 
@@ -42,9 +44,7 @@ class SpatialSelection(keras.layers.Layer):
 
     def __init__(self, mode="center", data_format=None, **kwargs):
         super().__init__(**kwargs)
-        if mode not in MODES:
-            raise ValueError(f"`mode` must be one of {MODES}. Received: mode={mode!r}")
-        self.mode = mode
+        self.mode = check_choice("mode", mode, MODES)
         self.data_format = check_data_format(data_format)
 
     def build(self, input_shape):
@@ -60,7 +60,7 @@ class SpatialSelection(keras.layers.Layer):
             return select(x, windows)
         axes = range(1, len(x.shape) - 1)
         if self.mode == "max":
-            return ops.max(x, axis=tuple(axes))
+            return maximum(x, axis=tuple(axes))
         for axis in reversed(axes):
             x = _central_mean(x, axis)
         return x
@@ -80,4 +80,4 @@ def _central_mean(inputs, axis: int):
     # One and the same pixel where the size is odd.
     low = ops.take(inputs, (size - 1) // 2, axis=axis)
     high = ops.take(inputs, size // 2, axis=axis)
-    return (low + high) / 2
+    return low / 2 + high / 2  # their sum may be more than float16 holds

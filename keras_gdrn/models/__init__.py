@@ -2,11 +2,16 @@
 
 from keras_gdrn.models._builders import gauss_der_resnet, scale_channel
 from keras_gdrn.models._presets import PRESETS, Preset, from_preset
-from keras_gdrn.models._transfer import with_input_shape, with_sigma0
+from keras_gdrn.models._transfer import (
+    feature_extractor,
+    with_input_shape,
+    with_sigma0,
+)
 
 __all__ = [
     "PRESETS",
     "Preset",
+    "feature_extractor",
     "from_preset",
     "gauss_der_resnet",
     "scale_channel",

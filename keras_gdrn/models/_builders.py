@@ -1,11 +1,16 @@
 """Scale channels and whole networks, as functional Keras models."""
 
-import math
-import numbers
+import warnings
 from collections.abc import Sequence
 
 import keras
 
+from keras_gdrn._checks import (
+    check_keywords,
+    check_positive,
+    check_positive_integer,
+    is_integer,
+)
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
@@ -13,8 +18,10 @@ from keras_gdrn.layers import (
     ScalePooling,
     SpatialSelection,
 )
-from keras_gdrn.layers._arguments import check_positive_integer
 from keras_gdrn.layers._batch_normalization import batch_normalization
+
+# What `**convolution` of `scale_channel` goes to.
+TAKES_CONVOLUTION = (GaussDerConv.__init__, keras.layers.Layer.__init__)
 
 
 def scale_channel(
@@ -65,15 +72,17 @@ def scale_channel(
         Functional model from `(batch, *spatial, channels)` to `(batch, classes)`.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of its range, or there is none of its name.
 
     Example:
 
     >>> scale_channel((64, 64, 3), 10, widths=[16, 16, 32], ratio=1.2).output_shape
     (None, 10)
     """
+    check_keywords("scale_channel", convolution, *TAKES_CONVOLUTION)
+    _warn_of_no_channels(input_shape)
     widths = _checked_widths(widths)
-    ratio = _checked_ratio(ratio)
+    ratio = check_positive("ratio", ratio)
     blocks = len(widths) - 1
     _check_separable_blocks(separable_blocks, blocks)
     _check_convolution(convolution)
@@ -138,7 +147,7 @@ def gauss_der_resnet(
         scores in float32, also under a mixed precision policy.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of its range, or there is none of its name.
 
     Example:
 
@@ -146,6 +155,7 @@ def gauss_der_resnet(
     >>> model.output_shape
     (None, 10)
     """
+    check_keywords("gauss_der_resnet", channel, scale_channel, *TAKES_CONVOLUTION)
     network = scale_channel(input_shape, classes, widths, ratio, **channel)
     image = keras.Input(input_shape, name="image")
     scores = ScaleChannels(network, sigma0, receptive_field, name="scale_channels")(
@@ -191,9 +201,20 @@ def _checked_widths(widths) -> list[int]:
     return [check_positive_integer("widths", width) for width in widths]
 
 
+def _warn_of_no_channels(input_shape) -> None:
+    """Of what looks like (height, width), although it may be (positions, channels)."""
+    known = len(input_shape) == 2 and None not in input_shape
+    if known and input_shape[1] > 4 and input_shape[0] < 4 * input_shape[1]:
+        warnings.warn(
+            "`input_shape` of two numbers is that of 1-D data, (positions, channels). "
+            "An image has three: (height, width, channels). "
+            f"Received: input_shape={tuple(input_shape)}",
+            stacklevel=3,
+        )
+
+
 def _check_separable_blocks(number, blocks: int) -> None:
-    whole = isinstance(number, int) and not isinstance(number, bool)
-    if not whole or not 0 <= number <= blocks:
+    if not is_integer(number) or not 0 <= number <= blocks:
         raise ValueError(
             f"`separable_blocks` must be an integer between 0 and {blocks}, the number "
             f"of blocks. Received: separable_blocks={number!r}"
@@ -201,18 +222,9 @@ def _check_separable_blocks(number, blocks: int) -> None:
 
 
 def _check_convolution(convolution: dict) -> None:
-    for name in ("activation", "data_format", "separable"):
+    for name in ("activation", "data_format", "filters", "separable", "sigma"):
         if name in convolution:
             raise ValueError(
                 f"`{name}` is decided by the architecture and cannot be given. "
                 f"Received: {name}={convolution[name]!r}"
             )
-
-
-def _checked_ratio(ratio) -> float:
-    number = isinstance(ratio, numbers.Real) and not isinstance(ratio, bool)
-    if not number or not 0 < float(ratio) < math.inf:
-        raise ValueError(
-            f"`ratio` must be a finite, positive number. Received: ratio={ratio!r}"
-        )
-    return float(ratio)

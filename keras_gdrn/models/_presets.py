@@ -4,7 +4,12 @@ import dataclasses
 
 import keras
 
-from keras_gdrn.models._builders import gauss_der_resnet
+from keras_gdrn._checks import check_keywords
+from keras_gdrn.models._builders import (
+    TAKES_CONVOLUTION,
+    gauss_der_resnet,
+    scale_channel,
+)
 
 SIX_SCALES = tuple(2.0 ** (i / 2) for i in range(-3, 3))
 
@@ -81,7 +86,7 @@ def from_preset(name: str, **overrides) -> keras.Model:
             beyond it, such as `input_shape`, `widths` or `scale_pooling`.
 
     Raises:
-        ValueError: If there is no such preset.
+        ValueError: If there is no such preset or argument.
 
     Example:
 
@@ -93,6 +98,8 @@ def from_preset(name: str, **overrides) -> keras.Model:
         raise ValueError(
             f"There is no preset {name!r}. The presets are {sorted(PRESETS)}."
         )
+    takes = (gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION)
+    check_keywords("from_preset", overrides, *takes)
     return gauss_der_resnet(
         **{**dataclasses.asdict(PRESETS[name]), "name": name, **overrides}
     )

@@ -1,4 +1,4 @@
-"""The same weights at other scales or on images of another size."""
+"""The same weights at other scales, on images of another size, or up to a layer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import keras
 
 from keras_gdrn.layers import ScaleChannels
 
-from ._copies import scale_channels_like
+from ._copies import only_layer, scale_channels_like
 
 
 def with_sigma0(
@@ -48,7 +48,7 @@ def with_sigma0(
             return scale_channels_like(layer, **changes)
         return layer
 
-    return _rebuilt(model, model.input_shape[1:], rescaled)
+    return _rebuilt(model, _image_shape(model), rescaled)
 
 
 def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
@@ -74,14 +74,82 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
     return _rebuilt(model, input_shape, resized)
 
 
+def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
+    """What a layer of the scale channels gives at each scale; all weights are shared.
+
+    Args:
+        model: Functional model that applies one `ScaleChannels` to a functional model,
+            such as those of `gauss_der_resnet`.
+        layer: Name of a layer of the scale channel, such as `"block2"`.
+
+    Returns:
+        Functional model from images to `(batch, scale, *spatial, channels)`, or to
+        `(batch, scale, …)` of a layer behind the spatial selection. Maps are whole
+        ones, whatever the `receptive_field` of the model. `with_sigma0` and
+        `with_input_shape` take it to other scales and sizes.
+
+    Raises:
+        ValueError: If `model` is of another kind, or has no such layer.
+
+    Example:
+
+    >>> model = from_preset("rescaled_cifar10")
+    >>> feature_extractor(model, "block2").output_shape
+    (None, 6, 64, 64, 64)
+    """
+    channels = only_layer(model, ScaleChannels)
+    names = [inner.name for inner in getattr(channels.network, "layers", [])]
+    if layer not in names:
+        raise ValueError(
+            "`layer` must be the name of a layer that `ScaleChannels` applies, one of "
+            f"{names}. Received: layer={layer!r}"
+        )
+    features = _up_to(channels.network, layer)
+    applied = scale_channels_like(channels, network=features, receptive_field=None)
+    return _up_to(model, channels.name, instead=applied)
+
+
+def _up_to(model: keras.Model, name: str, instead: Any = None) -> keras.Model:
+    """The part of a functional model that ends in a layer, or in another `instead`."""
+    outputs = []
+
+    def operation(layer):
+        def call(*args, **kwargs):
+            if outputs:
+                return args[0]  # not asked for
+            here = layer.name == name
+            output = (instead if here and instead else layer)(*args, **kwargs)
+            outputs.extend([output] * here)
+            return output
+
+        return call
+
+    image = _image_like(model, _image_shape(model))
+    graph = model._functional if isinstance(model, keras.Sequential) else model
+    graph._run_through_graph([image], operation_fn=operation)
+    return keras.Model(image, outputs[0], name=f"{model.name}_{name}")
+
+
 def _rebuilt(model: keras.Model, input_shape, replace) -> keras.Model:
-    (source,) = model.inputs
-    image = keras.Input(tuple(input_shape), dtype=source.dtype, name=source.name)
+    image = _image_like(model, input_shape)
     return keras.models.clone_model(model, input_tensors=image, clone_function=replace)
 
 
+def _image_shape(model: keras.Model) -> tuple:
+    (source,) = model.inputs
+    return tuple(source.shape[1:])
+
+
+def _image_like(model: keras.Model, input_shape) -> Any:
+    """An input of the model's name and dtype."""
+    (source,) = model.inputs
+    # The tensor's own name is another one, unless the input was given a name.
+    name = source._keras_history.operation.name
+    return keras.Input(tuple(input_shape), dtype=source.dtype, name=name)
+
+
 def _check_same_kind(model: keras.Model, input_shape: tuple) -> None:
-    expected = tuple(model.input_shape[1:])
+    expected = _image_shape(model)
     if len(input_shape) != len(expected) or input_shape[-1] != expected[-1]:
         raise ValueError(
             f"`input_shape` must have {len(expected)} dimensions and {expected[-1]} "

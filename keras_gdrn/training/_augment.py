@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from ._arguments import check_number
+from keras_gdrn._checks import check_number
 
 
 @dataclasses.dataclass(frozen=True)

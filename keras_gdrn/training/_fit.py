@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_gdrn._checks import check_number
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 
 from . import _callbacks, _devices, _processes, _run_folder
-from ._arguments import check_number
 from ._batches import evaluation_batches, training_batches
 from ._recipe import Recipe
 from ._shares import SharedBatches, check_divisible, withheld

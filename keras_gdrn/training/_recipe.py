@@ -4,7 +4,8 @@ import dataclasses
 
 import keras
 
-from ._arguments import check_number
+from keras_gdrn._checks import check_number
+
 from ._augment import Augmentation
 
 # Weight decay is for what multiplies features.

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from keras_gdrn import kernels
+from keras_gdrn._checks import check_sigma
 
 
 def basis_kernels(
@@ -35,7 +36,7 @@ def basis_kernels(
     >>> basis_kernels(1.0)[0, 2].shape
     (11, 11)
     """
-    kernels.check_sigma(sigma)
+    check_sigma(sigma)
     if order < 0:
         raise ValueError(f"`order` must be >= 0. Received: order={order}")
     if radius is None:

@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn import kernels
+from keras_gdrn._checks import check_positive
 from keras_gdrn.layers import GaussDerConv
 
 from ._basis_kernels import basis_kernels
@@ -50,7 +51,7 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
     (13, 13, 16, 32)
     """
     _check_layer(layer)
-    sigma = _checked_sigma0(sigma0) * _learned_sigma(layer)
+    sigma = check_positive("sigma0", sigma0) * _learned_sigma(layer)
     # The differences reach beyond the Gaussian that is cut off.
     radius = kernels.truncation_radius(sigma, layer.epsilon, dimensions=2)
     basis = basis_kernels(sigma, layer.order, radius + math.ceil(layer.order / 2))
@@ -67,14 +68,6 @@ def _learned_sigma(layer: GaussDerConv) -> float:
 
 def _float64(weight: Any) -> np.ndarray:
     return np.asarray(ops.convert_to_numpy(weight)).astype("float64")
-
-
-def _checked_sigma0(sigma0: float) -> float:
-    if not 0 < sigma0 < math.inf:
-        raise ValueError(
-            f"`sigma0` must be a finite, positive number. Received: sigma0={sigma0!r}"
-        )
-    return float(sigma0)
 
 
 def _check_layer(layer: Any) -> None:

@@ -76,6 +76,8 @@ class TestErrors:
             ({2: "digits"}, "At size factor 2: the data must be a pair"),
             ({1: [images(1.0)[0][0]]}, r"batches of shape \(None, 2\)"),
             ({1: (images(1.0)[0], np.zeros(6))}, r"as many labels .* \(7, 2\) and"),
+            ({1: (images(1.0)[0], [[2, -1, 0]] * 7)}, r"sum one. .*\[ 2. -1.  0.\]"),
+            ({1: (images(1.0)[0], [[1, 1, 0]] * 7)}, r"sum one. .*\[1. 1. 0.\]"),
             ({1: (images(1.0)[0], np.zeros((7, 2)))}, r"Received: shape \(7, 2\)"),
             ({1: (images(1.0)[0], np.full(7, 3))}, r"the 3 classes .* \[3\]"),
             ({1: (images(1.0)[0], np.full(7, 0.5))}, r"the 3 classes .* \[0\.5\]"),

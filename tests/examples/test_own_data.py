@@ -73,6 +73,9 @@ def test_from_a_folder_to_answers(run, tmp_path, monkeypatch, capsys):
     run("photos", *SMALL, "--out", "second", "--start-from", "first/model.keras")
     with pytest.raises(SystemExit, match="start_from: None, now first"):
         run("photos", *SMALL, "--out", "first", "--start-from", "first/model.keras")
+    write_image(tmp_path / "photos/dark/new.png", (12, 12), 10)
+    with pytest.raises(SystemExit, match=r"images: 16 and 4 .*, now 17 and 4 held"):
+        run("photos", *SMALL, "--out", "first")
 
 
 def test_each_image_is_read_once_with_its_label(script, tmp_path):
@@ -144,11 +147,6 @@ def a_class_without_images(folder):
     return "photos"
 
 
-def unreadable_file(folder):
-    (write_folder(folder / "photos") / "dark/broken.jpg").write_bytes(b"no image")
-    return "photos"
-
-
 def not_from_a_network(folder):
     write_folder(folder / "photos")
     return "photos", "--start-from", "photos/dark/0.jpg"
@@ -157,9 +155,8 @@ def not_from_a_network(folder):
 REFUSED = {
     no_folder: "none",
     one_class: r"at least two classes. Received: \['cat'\]",
-    no_images: "No training images found in directory",
+    no_images: r"Each class must have images .* for \['cat', 'dog'\]",
     a_class_without_images: r"with none for \['cat'\]",
-    unreadable_file: "broken.jpg cannot be read as an image",
     not_from_a_network: "must be a .keras file. Received: photos/dark/0.jpg",
 }
 
@@ -172,10 +169,30 @@ def test_refused(run, arguments, tmp_path):
         run(*given, *SMALL)
 
 
-def test_the_page_runs(tmp_path):
+NAMELESS = """
+import keras
+from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, SpatialSelection
+from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.models import with_sigma0
+
+x = image = keras.Input((48, 48, 3))
+x = GaussDerConv(8, sigma=1.0, activation="relu")(x)
+x = GaussDerResidualBlock(12, sigma=1.2)(x)
+x = GaussDerConv(2, sigma=1.44, activation="relu", bias_initializer="ones")(x)
+channel = keras.Model(image, SpatialSelection("center")(x))
+image = keras.Input((48, 48, 3))
+scores = ScaleChannels(channel, [0.5, 1.0])(image)
+keras.Model(image, ScalePooling("max")(scores)).save("network.keras")
+"""
+
+
+@pytest.mark.parametrize("network", ["of the page", "in the README's style"])
+def test_the_page_runs(tmp_path, network):
     """Its blocks, one after the other, in a folder with photos."""
     text = PAGE.read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    if network != "of the page":
+        blocks[0] = NAMELESS
     (tmp_path / "page.py").write_text("".join(blocks), encoding="utf-8")
     write_folder(tmp_path / "photos", count=4)
     page = runpy.run_path(str(tmp_path / "page.py"))

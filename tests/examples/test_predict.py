@@ -119,6 +119,19 @@ def test_picture(script):
     assert colors[1] == answers.patches[0].get_facecolor() != colors[0]
 
 
+def test_the_other_files_go_on(run, tmp_path, capsys):
+    saved("network.keras")
+    (tmp_path / "text.png").write_text("no image")
+    good = [write_image(tmp_path / f"{n}.png") for n in (1, 2)]
+    with pytest.raises(SystemExit) as stopped:
+        run("network.keras", tmp_path / "none.png", good[0], "text.png", good[1])
+    errors = str(stopped.value).splitlines()
+    assert errors[0].startswith(f"error: {tmp_path / 'none.png'} cannot be read")
+    assert errors[1].startswith("text.png cannot be read") and len(errors) == 2
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in printed[:2]] == list(map(str, good))
+
+
 def not_an_image(folder):
     saved("network.keras")
     path = folder / "text.png"

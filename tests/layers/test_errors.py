@@ -80,8 +80,27 @@ def test_dtype(layer):
 
 @convolutions
 def test_unknown_option(layer):
-    with refuses(r"\{'strides': 2\}"):
-        layer(**CONVOLUTION, strides=2)
+    with refuses(r"\{'nosuch': 2\}"):
+        layer(**CONVOLUTION, nosuch=2)
+
+
+@convolutions
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        (
+            {"strides": 2},
+            "size of the input; to subsample, put a pooling layer",
+        ),
+        ({"kernel_size": 3}, "given by `sigma`"),
+        ({"padding": "same"}, "`boundary`"),
+        ({"dilation_rate": 2}, "a larger `sigma`"),
+        ({"groups": 4}, "`separable=True`"),
+    ],
+)
+def test_options_of_other_convolutions(layer, option, instead):
+    with refuses(rf"has no `{next(iter(option))}`: .*{instead}.*{option}"):
+        layer(**CONVOLUTION, **option)
 
 
 @convolutions
@@ -168,9 +187,10 @@ def test_dropout(dropout):
     assert_refused(ScalePooling, "dropout", dropout)
 
 
-def test_pooling_needs_scales():
-    with refuses(r"\(batch, scale, …\). Received: input_shape=\(3,\)"):
-        ScalePooling()(zeros(3))
+@pytest.mark.parametrize("shape", [(3,), (3, 10)])
+def test_pooling_needs_scales(shape):
+    with refuses(rf"\(batch, scale, …\).*input_shape={re.escape(str(shape))}"):
+        ScalePooling()(zeros(*shape))
 
 
 @pytest.mark.parametrize(
@@ -186,9 +206,33 @@ def test_network(network):
     assert_refused(ScaleChannels, "network", network, sigma0=[1.0])
 
 
+def channel(size=8, sigma=2.0, **options):
+    image = keras.Input((size, size, 3))
+    x = GaussDerConv(3, 1.0, **options)(image)
+    return keras.Model(image, SpatialSelection()(GaussDerConv(3, sigma)(x)))
+
+
+@pytest.mark.parametrize("receptive_field", ["auto", None])
+def test_scales_beyond_the_image_when_it_is_built(receptive_field):
+    layer = ScaleChannels(channel(), [1.0, 8.0], receptive_field)
+    with refuses(r"sigma=16 for an image of \(8, 8\)"):
+        layer(keras.Input((8, 8, 3)))
+    block = keras.Sequential([GaussDerResidualBlock(3, 2.0), SpatialSelection()])
+    block.build((None, 8, 8, 3))
+    with refuses(r"sigma=18 for an image of \(8, 8\)"):
+        ScaleChannels(block, [9.0], receptive_field)(keras.Input((8, 8, 3)))
+
+
+@pytest.mark.parametrize("network", [lambda: keras.layers.Dense(3), SpatialSelection])
+def test_network_without_gaussian_derivatives(network):
+    with pytest.warns(UserWarning, match="of Gaussian derivative layers, and .* none"):
+        ScaleChannels(network(), [1.0, 2.0])(keras.Input((8, 8, 3)))
+
+
 @pytest.mark.parametrize(("inner", "outer"), [(1, 1), (1, 2), (2, 1), (2, 2)])
 def test_nested_scale_channels(inner, outer):
     scales = {1: [1.0], 2: [1.0, 2.0]}
     layer = ScaleChannels(GaussDerConv(3, 1.0), scales[inner])
-    with refuses(rf"nested.*sigma0={re.escape(str(tuple(scales[outer])))}"):
-        ScaleChannels(layer, scales[outer])(zeros(1, 8, 8, 3))
+    for network in (layer, keras.Sequential([layer])):
+        with refuses(rf"nested.*sigma0={re.escape(str(tuple(scales[outer])))}"):
+            ScaleChannels(network, scales[outer])

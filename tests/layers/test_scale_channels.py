@@ -218,6 +218,7 @@ def _alone(layer, scale):
     return conv
 
 
+@pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
 def test_training_reaches_the_layers_inside():
     layer = ScaleChannels(layers.Dropout(0.5), SCALES)
     x = np.ones((4, 100), "float32")

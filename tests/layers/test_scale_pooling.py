@@ -43,7 +43,7 @@ def assert_close(actual, expected):
 
 
 @each_mode
-@pytest.mark.parametrize("shape", [(3, 6, 10), (3, 1, 10), (2, 3, 4, 5, 6), (3, 6)])
+@pytest.mark.parametrize("shape", [(3, 6, 10), (3, 1, 10), (2, 3, 4, 5, 6)])
 def test_is_the_formula(shape, mode):
     assert_close(ScalePooling(mode)(scores(*shape)), MODES[mode](scores(*shape)))
 

@@ -250,12 +250,30 @@ def test_refused(argument, value):
         ("sigma0", [], r"sigma0=\[\]"),
         ("scale_pooling", "mean", "mode='mean'"),
         ("scale_dropout", 1.0, "dropout=1.0"),
-        ("strides", 2, "'strides': 2"),
+        ("strides", 2, "`gauss_der_resnet` has no argument `strides`.*'strides': 2"),
     ],
 )
 def test_network_refuses(argument, value, received):
     with pytest.raises(ValueError, match=received):
         gauss_der_resnet(**{**NETWORK, argument: value})
+
+
+def test_unknown_argument_of_a_channel():
+    near = r"`scale_channel` has no argument `zero_orders`. Did you mean `zero_order`\?"
+    with pytest.raises(ValueError, match=near):
+        scale_channel(**CHANNEL, zero_orders=True)
+
+
+@pytest.mark.parametrize("options", [{"dtype": "float64"}, {"use_bias": False}])
+def test_arguments_of_the_convolutions_are_known(options):
+    (name, value), *_ = options.items()
+    stem = scale_channel(**CHANNEL, **options).get_layer("stem_conv")
+    assert getattr(stem, name) == value
+
+
+def test_image_without_channels_is_warned_about():
+    with pytest.warns(UserWarning, match=r"An image has three: .*=\(28, 28\)"):
+        scale_channel(**CHANNEL | {"input_shape": (28, 28)})
 
 
 def test_pooling_is_reached():

@@ -140,5 +140,8 @@ def test_unknown_preset():
 
 
 def test_unknown_override():
-    with pytest.raises(ValueError, match="'strides': 2"):
+    with pytest.raises(ValueError, match=r"`from_preset` has no .*'strides': 2"):
         from_preset("rescaled_cifar10", strides=2)
+    near = "`from_preset` has no argument `num_classes`. Did you mean `classes`"
+    with pytest.raises(ValueError, match=near):
+        from_preset("rescaled_cifar10", num_classes=5)

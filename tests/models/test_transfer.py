@@ -4,8 +4,14 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.layers import GaussDerConv, ScaleChannels, ScalePooling
+from keras_gdrn.layers import (
+    GaussDerConv,
+    ScaleChannels,
+    ScalePooling,
+    SpatialSelection,
+)
 from keras_gdrn.models import (
+    feature_extractor,
     gauss_der_resnet,
     scale_channel,
     with_input_shape,
@@ -176,3 +182,61 @@ def test_whole_maps_are_one_argument_away(model):
     x = images(*SHAPE)
     assert_is_the_network(whole, x, receptive_field=None)
     assert np.abs(numpy(whole(x)) - numpy(model(x))).max() > 1e-4
+
+
+def in_the_readmes_style():
+    """Without names, and with a layer before the scale channels."""
+    x = image = keras.Input((None, None, 3))
+    x = GaussDerConv(4, 1.0, activation="relu", data_format="channels_last")(x)
+    x = GaussDerConv(5, 1.2, data_format="channels_last")(x)
+    x = SpatialSelection("center", data_format="channels_last")(x)
+    channel = keras.Model(image, x)
+    image = keras.Input(SHAPE)
+    scores = ScaleChannels(channel, SCALES, None)(keras.layers.Rescaling(2.0)(image))
+    model = keras.Model(image, ScalePooling()(scores))
+    randomize(model)
+    return model
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [lambda model: with_sigma0(model, [1.0]), lambda m: with_input_shape(m, (9, 9, 3))],
+)
+def test_names_are_kept(changed):
+    model = in_the_readmes_style()
+    names = [layer.name for layer in model.layers]
+    assert [layer.name for layer in changed(model).layers] == names
+
+
+@pytest.mark.parametrize("extent", ["auto", 2.0, None])
+def test_features_of_a_layer_inside(extent):
+    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, receptive_field=extent)
+    randomize(model)
+    channel, x = model.get_layer("scale_channels").network, images(*SHAPE)
+    for other in (model, with_input_shape(model, (14, 14, 3))):
+        extractor = feature_extractor(with_input_shape(other, SHAPE), "block1")
+        assert extractor.output_shape == (None, 2, *SHAPE[:2], 6)
+        for found, sigma in zip(np.moveaxis(extractor(x), 1, 0), SCALES, strict=True):
+            maps = keras.Model(channel.inputs, channel.get_layer("head").input)
+            alone = ScaleChannels(maps, [sigma], None)(x)[:, 0]
+            np.testing.assert_allclose(found, alone, rtol=1e-5, atol=1e-6)
+    inner = {id(weight) for weight in extractor.weights}
+    assert inner < {id(weight) for weight in model.weights}
+
+
+def test_features_in_the_readmes_style():
+    model, x = in_the_readmes_style(), images(*SHAPE)
+    channel = next(x for x in model.layers if isinstance(x, ScaleChannels)).network
+    selection = feature_extractor(model, channel.layers[-1].name)
+    pooled = numpy(selection(x)).max(axis=1)
+    np.testing.assert_allclose(pooled, numpy(model(x)), rtol=1e-5, atol=1e-6)
+    first = feature_extractor(model, channel.layers[1].name)
+    assert with_sigma0(first, [1.0]).output_shape == (None, 1, *SHAPE[:2], 4)
+    assert with_input_shape(first, (7, 8, 3)).output_shape == (None, 2, 7, 8, 4)
+
+
+def test_features_of_a_layer_that_is_not_there(model):
+    with pytest.raises(ValueError, match=r"one of \['image', .*layer='block7'"):
+        feature_extractor(model, "block7")
+    with pytest.raises(ValueError, match="one `ScaleChannels`"):
+        feature_extractor(scale_channel(SHAPE, 5, (4,), 1.2), "head")

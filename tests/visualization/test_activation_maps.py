@@ -174,6 +174,7 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"one `ScaleChannels`.* with 2"):
             activation_maps(model, *images())
 
+    @pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
     def test_models_without_a_graph(self):
         class Plain(keras.Model):
             def call(self, x):

@@ -1,0 +1,130 @@
+"""Checks of what a user passes: the value is returned, or an error names it."""
+
+import difflib
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number; `True` is none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is an integer; `True` is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def is_positive(value: Any) -> bool:
+    """Whether it is a finite, positive number."""
+    return is_number(value) and 0 < value < math.inf
+
+
+def check_choice(name: str, value: Any, choices: Collection) -> Any:
+    if value not in choices:
+        raise ValueError(
+            f"`{name}` must be one of {choices}. Received: {name}={value!r}"
+        )
+    return value
+
+
+def check_keywords(function: str, given: Mapping, *accepting: Callable) -> None:
+    """Refuses keyword arguments that none of the functions `accepting` has."""
+    signatures = [inspect.signature(accepts).parameters for accepts in accepting]
+    known = [name for parameters in signatures for name in parameters]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise ValueError(
+                f"`{function}` has no argument `{name}`.{hint} "
+                f"Received: { ({name: given[name]}) }"
+            )
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    whole: bool = False,
+    lowest: float = 0,
+    highest: float = math.inf,
+) -> None:
+    """Refuses what is no finite number within the limits."""
+    fits = is_integer(value) if whole else is_number(value)
+    if not fits or not lowest <= value <= highest or value == math.inf:
+        what = "an integer" if whole else "a number"
+        limit = "" if highest == math.inf else f" and <= {highest:g}"
+        raise ValueError(
+            f"`{name}` must be {what} >= {lowest:g}{limit}. Received: {name}={value!r}"
+        )
+
+
+def check_positive_integer(name: str, value: Any) -> int:
+    check_number(name, value, whole=True, lowest=1)
+    return int(value)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuses what is neither a positive integer nor `None`."""
+    if value is not None and not (is_integer(value) and value >= 1):
+        raise ValueError(
+            f"`{name}` must be a positive integer or None. Received: {name}={value!r}"
+        )
+
+
+def check_positive(name: str, value: Any) -> float:
+    if not is_positive(value):
+        raise ValueError(
+            f"`{name}` must be a finite, positive number. Received: {name}={value!r}"
+        )
+    return float(value)
+
+
+def check_sigma(sigma: Any) -> float:
+    if not is_positive(sigma):
+        raise ValueError(
+            "`sigma` must be a finite, positive number of pixels. "
+            f"Received: sigma={sigma!r}"
+        )
+    return float(sigma)
+
+
+def check_epsilon(epsilon: Any) -> float:
+    if not (is_number(epsilon) and 0 < epsilon < 1):
+        raise ValueError(f"`epsilon` must be in (0, 1). Received: epsilon={epsilon!r}")
+    return float(epsilon)
+
+
+def check_reach(sigma: float, sizes: Sequence[int | None]) -> None:
+    """Refuses a Gaussian that is wider than the image along every axis."""
+    if all(size is not None and sigma > size for size in sizes):
+        raise ValueError(
+            "The scale reaches far beyond the image: `sigma` must not exceed the "
+            f"image's size. Received: sigma={sigma:g} for an image of {tuple(sizes)} "
+            "pixels"
+        )
+
+
+def check_factor(factor: Any) -> float:
+    if not is_number(factor):
+        raise TypeError(f"`factor` must be a real number. Received: factor={factor!r}")
+    if not is_positive(factor):
+        raise ValueError(
+            f"`factor` must be finite and positive. Received: factor={factor!r}"
+        )
+    return float(factor)
+
+
+def check_canvas(canvas: Any) -> tuple[int, int]:
+    """`canvas` as (height, width)."""
+    pair = canvas if isinstance(canvas, (tuple, list)) else (canvas, canvas)
+    if len(pair) != 2 or not all(is_integer(n) and n >= 1 for n in pair):
+        raise ValueError(
+            "`canvas` must be a positive integer or a pair (height, width) of them. "
+            f"Received: canvas={canvas!r}"
+        )
+    return int(pair[0]), int(pair[1])

@@ -1,0 +1,85 @@
+"""What a command is told wrong is an error in one line, not a traceback."""
+
+import errno
+import importlib
+import sys
+
+import pytest
+
+from tests.examples._images import network, write_image
+
+
+@pytest.fixture
+def run(examples, monkeypatch, tmp_path):
+    def on(name, *arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            importlib.import_module(name).main()
+        assert str(stopped.value).startswith("error: ")
+        return str(stopped.value).removeprefix("error: ")
+
+    return on
+
+
+@pytest.fixture
+def a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("mine")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("demo", ("--quick",)),
+        ("make_rescaled", ("--dataset", "digits")),
+        ("show_datasets", ("--dataset", "digits")),
+    ],
+)
+def test_a_file_where_the_folder_should_be(run, a_file, command, arguments):
+    for out in (a_file, a_file / "below"):
+        assert str(a_file) in run(command, *arguments, "--out", out)
+
+
+@pytest.mark.parametrize("command", ["make_rescaled", "show_datasets"])
+def test_data_that_are_not_there(run, command, tmp_path):
+    options = ("--dataset", "cifar10", "--data-dir", tmp_path)
+    assert "cifar10 has not been prepared" in run(command, *options)
+
+
+def test_damaged_results(run, tmp_path):
+    (tmp_path / "results.json").write_text("{")
+    assert "line 1" in run("collect", tmp_path)
+
+
+def test_a_full_disk(run, examples, monkeypatch, tmp_path):
+    show_datasets = importlib.import_module("show_datasets")
+
+    class Full:
+        def savefig(self, path):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(show_datasets, "collage", lambda *_: Full())
+    error = run("show_datasets", "--dataset", "digits", "--out", tmp_path)
+    assert "No space left" in error and "digits.png" in error
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"classes": 3}', '{"classes": ["a", "b"], "side": "x"}']
+)
+def test_damaged_knowledge_of_a_network(run, tmp_path, content):
+    network().save(tmp_path / "network.keras")
+    (tmp_path / "network.json").write_text(content)
+    image = write_image(tmp_path / "one.png")
+    assert "network.json" in run("predict", tmp_path / "network.keras", image)
+
+
+@pytest.mark.parametrize(
+    "options", [("--side", 0), ("--factors", 1, -2), ("--epochs", "x")]
+)
+def test_options_are_checked_at_once(examples, monkeypatch, capsys, options):
+    monkeypatch.setattr(sys, "argv", ["own_data", "photos", *map(str, options)])
+    with pytest.raises(SystemExit):
+        importlib.import_module("own_data").main()
+    assert f"argument {options[0]}: " in capsys.readouterr().err
