@@ -1,28 +1,12 @@
 """What happens around each epoch of `fit`."""
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import keras
 import numpy as np
 
 from . import _devices, _processes, _run_folder
-from ._shares import SharedBatches
-
-
-class Begun(keras.callbacks.Callback):
-    """Knows whether training has begun, or Keras still makes itself ready for it."""
-
-    def __init__(self):
-        super().__init__()
-        self.begun = False
-
-    def on_train_begin(self, logs=None):
-        self.begun = True
-
-    def is_so(self) -> bool:
-        return self.begun
 
 
 class EpochSeconds(keras.callbacks.Callback):
@@ -54,38 +38,6 @@ class EpochSeeds(keras.callbacks.Callback):
     def _states(self) -> list[keras.Variable]:
         variables = self.model.non_trainable_variables
         return [v for v in variables if v.name == "seed_generator_state"]
-
-
-class LastBatch(keras.callbacks.Callback):
-    """Counts the images of a last batch once in the means of an epoch.
-
-    Args:
-        training, validation: the batches of each; the latter may be missing.
-    """
-
-    async_safe = True  # JAX need not wait for the end of each step
-
-    def __init__(self, training: SharedBatches, validation: SharedBatches | None):
-        super().__init__()
-        self.batches = {"": training, "val_": validation}
-        self.before = {}
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._remember("", batch, logs)
-
-    def on_test_batch_end(self, batch, logs=None):
-        self._remember("val_", batch, logs)
-
-    def on_epoch_end(self, epoch, logs=None):
-        if logs is not None:
-            for (prefix, name), before in self.before.items():
-                after = logs[prefix + name]
-                logs[prefix + name] = self.batches[prefix].mean(before, after)
-
-    def _remember(self, prefix: str, batch: int, logs: Mapping[str, float] | None):
-        batches = self.batches[prefix]
-        if batches is not None and batch == batches.steps - 2:
-            self.before |= {(prefix, n): value for n, value in (logs or {}).items()}
 
 
 class Record(keras.callbacks.Callback):

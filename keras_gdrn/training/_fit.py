@@ -15,7 +15,12 @@ from . import _callbacks, _devices, _processes, _run_folder
 from ._arguments import check_number
 from ._batches import evaluation_batches, training_batches
 from ._recipe import Recipe
-from ._shares import SharedBatches, check_divisible, withheld
+from ._shares import (
+    filled_batches,
+    recipe_on,
+    repeated_in_training,
+    whole_batches,
+)
 
 
 def fit(
@@ -44,9 +49,10 @@ def fit(
 
     Mixed precision is a matter of the model: build it under
     `keras.config.set_dtype_policy("mixed_bfloat16")`. So are several GPUs: build it,
-    and call `fit`, under `on_devices("all")`. Each then trains on its share of every
-    batch. Of several processes on JAX, all get the same data and prepare whole batches;
-    only the first one reads and writes `out`.
+    and call `fit`, under `on_devices("all")`. Each then trains on an equal share of
+    every batch; images that cannot be shared out come up in another epoch. Of several
+    processes on JAX, all get the same data and prepare whole batches; only the first
+    one reads and writes `out`.
 
     Args:
         model: a functional model from images `(batch, H, W, C)` to scores `(batch,
@@ -62,8 +68,8 @@ def fit(
         max_minutes: stop after an epoch if another one would not end within so many
             minutes; at least one is trained. The same call goes on.
         jit_compile, steps_per_execution: as for `keras.Model.compile`. The number of
-            steps of an epoch must be a multiple of `steps_per_execution`, which is 1
-            on several devices; on these, TensorFlow does not take `jit_compile=True`.
+            steps of an epoch must be a multiple of `steps_per_execution`. On several
+            devices, TensorFlow does not take `jit_compile=True`.
         tensorboard: whether to write `out/tensorboard` too.
         callbacks: further Keras callbacks. Theirs is the state that is not restored.
         verbose: as for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
@@ -74,7 +80,7 @@ def fit(
     Raises:
         ValueError: if an argument does not fit, for instance labels that are no
             classes of the model, a model with another scale dropout than the recipe's
-            or that was built for other devices, or batches that cannot be shared out.
+            or that was built for other devices.
         FileExistsError: if `out` holds another run.
         RuntimeError: in the other ones of several processes, if the first has failed.
 
@@ -95,7 +101,10 @@ def fit(
         size = recipe.batch_size
         validation_data = evaluation_batches(validation_data, size, classes)
     if devices > 1:
-        _check_shares(recipe, validation_data, devices, steps_per_execution)
+        recipe = recipe_on(devices, recipe)
+        batches = whole_batches(batches, devices)
+        if validation_data is not None:
+            validation_data = filled_batches(validation_data, devices)
     steps = int(batches.cardinality())
     jit_compile = _devices.compilation(jit_compile, devices)
     _compile(model, recipe, steps, jit_compile, steps_per_execution)
@@ -104,12 +113,7 @@ def fit(
         first = _resume(model, folder, _settings(model, recipe, seed, steps))
     for _ in range(first):  # the n-th iteration has the order of the n-th epoch
         next(iter(batches))
-    training = batches.repeat()  # Keras makes one iterator then, else some per epoch
-    if devices > 1:
-        training, validation_data, of_shares = _shared(
-            model, batches, validation_data, devices
-        )
-        parts = [*of_shares, *parts]
+    training, of_devices = _repeated(model, batches, devices)
     with _devices.synchronized(model, devices):
         history = model.fit(
             training,
@@ -117,7 +121,7 @@ def fit(
             epochs=recipe.epochs,
             initial_epoch=first,
             validation_data=validation_data,
-            callbacks=[*parts, *callbacks],
+            callbacks=[*of_devices, *parts, *callbacks],
             shuffle=False,  # the pipeline has done it
             verbose=verbose,
         )
@@ -138,37 +142,21 @@ def _resume(model: keras.Model, folder: Path, settings: dict[str, Any]) -> int:
     return epochs
 
 
-def _check_shares(
-    recipe: Recipe, validation: Any, devices: int, steps_per_execution: int
-) -> None:
-    check_divisible("`recipe.batch_size`", recipe.batch_size, devices)
-    if validation is not None and int(validation.cardinality()) > 1:
-        (size,) = (len(labels) for _, labels in validation.take(1))
-        check_divisible("The batch size of `validation_data`", size, devices)
-    if steps_per_execution > 1:  # the means before the last batch are not known then
-        raise ValueError(
-            "`steps_per_execution` must be 1 on several devices. "
-            f"Received: steps_per_execution={steps_per_execution} on {devices} devices"
-        )
+def _repeated(
+    model: keras.Model, batches: Any, devices: int
+) -> tuple[Any, list[keras.callbacks.Callback]]:
+    """The batches of all epochs, and the callbacks that these need.
 
-
-def _shared(
-    model: keras.Model, batches: Any, validation: Any, devices: int
-) -> tuple[Any, Any, list[keras.callbacks.Callback]]:
-    """The batches for several devices, and the callbacks that these need."""
-    own = SharedBatches(batches, devices)
-    tests = None if validation is None else SharedBatches(validation, devices)
-    parts: list[keras.callbacks.Callback] = [_callbacks.LastBatch(own, tests)]
-    training = own.data.repeat()
-    if keras.backend.backend() == "tensorflow":
-        begun = _callbacks.Begun()
-        # Where one of the two leaves the size of the images open, the other has it.
-        image = batches.element_spec[0].shape[1:].merge_with(model.input_shape[1:])
-        shapes = ((devices, *image), (devices, model.output_shape[-1]))
-        blank = tuple(np.zeros(shape, "float32") for shape in shapes)
-        training = withheld(own.data, blank, begun.is_so)
-        parts.append(begun)
-    return training, None if tests is None else tests.data, parts
+    Keras makes one iterator over them then, else some per epoch.
+    """
+    if devices == 1 or keras.backend.backend() != "tensorflow":
+        return batches.repeat(), []
+    # Where one of the two leaves the size of the images open, the other has it.
+    image = batches.element_spec[0].shape[1:].merge_with(model.input_shape[1:])
+    shapes = ((devices, *image), (devices, model.output_shape[-1]))
+    blank = tuple(np.zeros(shape, "float32") for shape in shapes)
+    training, begun = repeated_in_training(batches, blank)
+    return training, [begun]
 
 
 def _epoch_callbacks(
@@ -202,7 +190,7 @@ def _compile(
     model.compile(
         recipe.optimizer(steps),
         recipe.loss(),
-        metrics=["accuracy"],
+        weighted_metrics=["accuracy"],
         jit_compile=jit_compile,
         steps_per_execution=steps_per_execution,
     )
