@@ -7,11 +7,14 @@ from ._fit import fit
 from ._recipe import Recipe
 from ._recipes import RECIPES
 from ._run_folder import claim_folder
+from ._time_limit import OutOfTime, TimeLimit
 
 __all__ = [
     "RECIPES",
     "Augmentation",
+    "OutOfTime",
     "Recipe",
+    "TimeLimit",
     "augment",
     "claim_folder",
     "evaluation_batches",

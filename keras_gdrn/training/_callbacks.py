@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from . import _devices, _processes, _run_folder
+from ._time_limit import TimeLimit
 
 
 class EpochSeconds(keras.callbacks.Callback):
@@ -54,23 +55,18 @@ class Record(keras.callbacks.Callback):
             _run_folder.save(self.model, self.folder, epoch + 1)
 
 
-class TimeLimit(keras.callbacks.Callback):
+class StopInTime(keras.callbacks.Callback):
     """Stops after an epoch if another one like it would not end in time."""
 
-    def __init__(self, minutes: float):
+    def __init__(self, limit: TimeLimit):
         super().__init__()
-        self.seconds = 60 * minutes
-
-    def on_train_begin(self, logs=None):
-        self.start = time.perf_counter()
+        self.limit = limit
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.epoch_start = time.perf_counter()
+        self.start = time.perf_counter()
 
     def on_epoch_end(self, epoch, logs=None):
-        if _processes.of_first(self._is_over):
+        seconds = time.perf_counter() - self.start
+        self.limit.took(seconds)
+        if _processes.of_first(lambda: self.limit.is_reached(seconds)):
             self.model.stop_training = True
-
-    def _is_over(self) -> bool:
-        now = time.perf_counter()
-        return now - self.start + now - self.epoch_start > self.seconds

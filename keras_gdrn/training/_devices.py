@@ -76,10 +76,21 @@ def replicas(model: keras.Model) -> int:
     return _replicas_of_distribution(model) if backend == "jax" else 1
 
 
-def compilation(jit_compile: bool | str, replicas: int) -> bool | str:
-    """`jit_compile` as it is possible on so many devices."""
+def compilation(
+    jit_compile: bool | str, steps_per_execution: int, replicas: int
+) -> bool | str:
+    """`jit_compile` as it is possible on so many devices.
+
+    Raises:
+        ValueError: if this or `steps_per_execution` is not possible on them.
+    """
     if replicas == 1 or keras.backend.backend() != "tensorflow":
         return jit_compile
+    if steps_per_execution != 1:  # the loop over the steps fails in TensorFlow
+        raise ValueError(
+            "On TensorFlow, `steps_per_execution` must be 1 on several devices. "
+            f"Received: steps_per_execution={steps_per_execution}"
+        )
     if jit_compile is True:
         raise ValueError(
             "On TensorFlow, XLA does not compile what several devices train: use "

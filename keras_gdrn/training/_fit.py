@@ -12,7 +12,6 @@ import numpy as np
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 
 from . import _callbacks, _devices, _processes, _run_folder
-from ._arguments import check_number
 from ._batches import evaluation_batches, training_batches
 from ._recipe import Recipe
 from ._shares import (
@@ -21,6 +20,7 @@ from ._shares import (
     repeated_in_training,
     whole_batches,
 )
+from ._time_limit import TimeLimit
 
 
 def fit(
@@ -31,7 +31,7 @@ def fit(
     validation_data: Any = None,
     out: str | os.PathLike | None = None,
     seed: int = 0,
-    max_minutes: float | None = None,
+    max_minutes: float | TimeLimit | None = None,
     jit_compile: bool | str = "auto",
     steps_per_execution: int = 1,
     tensorboard: bool = False,
@@ -66,10 +66,11 @@ def fit(
         seed: of shuffling, augmentation and dropout. The weights were drawn before:
             see `keras.utils.set_random_seed`.
         max_minutes: stop after an epoch if another one would not end within so many
-            minutes; at least one is trained. The same call goes on.
+            minutes; at least one is trained. The history is the shorter, and the same
+            call goes on. Several calls may share a `TimeLimit`.
         jit_compile, steps_per_execution: as for `keras.Model.compile`. The number of
             steps of an epoch must be a multiple of `steps_per_execution`. On several
-            devices, TensorFlow does not take `jit_compile=True`.
+            devices, TensorFlow takes neither `jit_compile=True` nor several steps.
         tensorboard: whether to write `out/tensorboard` too.
         callbacks: further Keras callbacks. Theirs is the state that is not restored.
         verbose: as for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
@@ -79,8 +80,7 @@ def fit(
 
     Raises:
         ValueError: if an argument does not fit, for instance labels that are no
-            classes of the model, a model with another scale dropout than the recipe's
-            or that was built for other devices.
+            classes of the model, or a model that was built for other devices.
         FileExistsError: if `out` holds another run.
         RuntimeError: in the other ones of several processes, if the first has failed.
 
@@ -91,7 +91,7 @@ def fit(
     >>> data = rescaled("cifar10", "train", batch_size=45, shuffle=True)
     >>> fit(model, recipe, data, out="runs/cifar10").history["accuracy"][-1]
     """
-    _check_model(model, recipe)
+    _check_model(model)
     devices = _devices.replicas(model)
     folder = None if out is None else Path(out)
     parts = _epoch_callbacks(folder, seed, max_minutes, tensorboard)
@@ -106,7 +106,7 @@ def fit(
         if validation_data is not None:
             validation_data = filled_batches(validation_data, devices)
     steps = int(batches.cardinality())
-    jit_compile = _devices.compilation(jit_compile, devices)
+    jit_compile = _devices.compilation(jit_compile, steps_per_execution, devices)
     _compile(model, recipe, steps, jit_compile, steps_per_execution)
     first = 0
     if folder:
@@ -160,7 +160,10 @@ def _repeated(
 
 
 def _epoch_callbacks(
-    folder: Path | None, seed: int, max_minutes: float | None, tensorboard: bool
+    folder: Path | None,
+    seed: int,
+    max_minutes: float | TimeLimit | None,
+    tensorboard: bool,
 ) -> list[keras.callbacks.Callback]:
     parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
     if folder and _processes.is_first():
@@ -168,8 +171,9 @@ def _epoch_callbacks(
         if tensorboard:
             parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
     if max_minutes is not None:
-        check_number("max_minutes", max_minutes)
-        parts.append(_callbacks.TimeLimit(max_minutes))
+        given = isinstance(max_minutes, TimeLimit)
+        limit = max_minutes if given else TimeLimit(max_minutes)
+        parts.append(_callbacks.StopInTime(limit))
     return parts
 
 
@@ -218,18 +222,10 @@ def _settings(
     return settings
 
 
-def _check_model(model: keras.Model, recipe: Recipe) -> None:
+def _check_model(model: keras.Model) -> None:
     shape = tuple(model.output_shape)
     if len(shape) != 2 or (shape[-1] or 0) < 2:
         raise ValueError(
             "`model` must return scores of shape (batch, class) for at least 2 "
             f"classes. Received: a model with the output shape {shape}"
         )
-    wanted = recipe.scale_dropout
-    for layer in model.layers:
-        if isinstance(layer, ScalePooling) and wanted not in (None, layer.dropout):
-            raise ValueError(
-                f"`recipe` wants a scale dropout of {wanted:g}: build the model with "
-                "`scale_dropout=recipe.scale_dropout`. "
-                f"Received: model={model.name!r} with {layer.dropout:g}"
-            )

@@ -111,10 +111,19 @@ def test_images_that_cannot_be_shared_out_are_left_out(on_two_devices, backend):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-@pytest.mark.parametrize("case", ["2 steps", "validation by 9"])
-def test_how_batches_are_run_does_not_matter(on_two_devices, backend, case):
+def test_the_size_of_validation_batches_does_not_matter(on_two_devices, backend):
     found = on_two_devices[backend]
-    assert_same_training(found[case], found["one"])
+    assert_same_training(found["validation by 9"], found["one"])
+
+
+@pytest.mark.slow
+def test_several_steps_per_execution(on_two_devices):
+    found = on_two_devices["jax"]
+    expected = found["one"]["history"]
+    for name, values in found["2 steps"]["history"].items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-5)
+    refused = on_two_devices["tensorflow"]["2 steps"]
+    assert refused.startswith("ValueError: On TensorFlow, `steps_per_execution` must")
 
 
 @pytest.mark.slow

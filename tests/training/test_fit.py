@@ -14,12 +14,11 @@ import pytest
 
 from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Augmentation, Recipe, fit
+from keras_gdrn.training import Augmentation, Recipe, TimeLimit, fit
 
 RECIPE = Recipe(
     epochs=3,
     batch_size=16,
-    scale_dropout=0.3,
     augmentation=Augmentation(padding=1, flip=0.5, brightness=0.2),
 )
 ARRAYS = rescaled_arrays("digits", "train", canvas=24, limit=60)
@@ -183,6 +182,19 @@ def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
         assert len(found.epoch) == epochs
 
 
+def test_calls_share_a_time_limit(tmp_path):
+    limit = TimeLimit(minutes=0)
+    for folder in ("one", "other"):  # there is time for an epoch of each
+        out = tmp_path / folder
+        found = fit(network(), RECIPE, ARRAYS, out=out, max_minutes=limit, verbose=0)
+        assert len(found.epoch) == 1
+    assert limit.is_reached(0)
+    limit = TimeLimit(minutes=60)
+    found = fit(network(), RECIPE, ARRAYS, max_minutes=limit, verbose=0)
+    assert len(found.epoch) == 3
+    assert limit.longest == pytest.approx(max(found.history["seconds"]), abs=0.1)
+
+
 @pytest.mark.slow
 def test_it_learns():
     data = digits(limit=300)
@@ -257,8 +269,6 @@ def test_steps_that_do_not_fill_their_executions():
 
 
 def test_unfit_models():
-    with pytest.raises(ValueError, match=r"`recipe` wants a scale dropout of 0\.3"):
-        fit(gauss_der_network(scale_dropout=0.2), RECIPE, ARRAYS)
     with pytest.raises(ValueError, match="`model` must return scores of shape"):
         image = keras.Input((24, 24, 1))
         fit(keras.Model(image, keras.layers.ReLU()(image)), RECIPE, ARRAYS)
