@@ -98,7 +98,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             **self.space.training(hp),
             epochs=epochs,
             warmup_epochs=min(math.ceil(share * epochs), epochs - 1),
-            scale_dropout=None,  # the network's own
         )
 
     def fit(
