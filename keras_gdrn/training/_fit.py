@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from keras_gdrn.layers import ScaleChannels, ScalePooling
 
 from . import _callbacks, _devices, _processes, _run_folder
 from ._batches import evaluation_batches, training_batches
+from ._compile import check_model, checked_class_weight, compile_by
 from ._recipe import Recipe
+from ._recipes import as_recipe
 from ._shares import (
     filled_batches,
     recipe_on,
@@ -25,13 +27,14 @@ from ._time_limit import TimeLimit
 
 def fit(
     model: keras.Model,
-    recipe: Recipe,
+    recipe: Recipe | str,
     data: Any,
     *,
     validation_data: Any = None,
     out: str | os.PathLike | None = None,
     seed: int = 0,
     max_minutes: float | TimeLimit | None = None,
+    class_weight: Mapping[int, float] | None = None,
     jit_compile: bool | str = "auto",
     steps_per_execution: int = 1,
     tensorboard: bool = False,
@@ -56,11 +59,15 @@ def fit(
 
     Args:
         model: a functional model from images `(batch, H, W, C)` to scores `(batch,
-            class)`, with at least 2 classes.
-        recipe: a `Recipe`, such as one of `RECIPES`.
-        data: arrays `(images, labels)`, or a `tf.data.Dataset` of batches that
-            shuffles them itself, such as `rescaled(…, batch_size=recipe.batch_size,
-            shuffle=True)`. Images are in [0, 1]; labels are integers `(batch,)`.
+            class)`, or to one score `(batch, 1)` that is positive for class 1 of 0 and
+            1. (This package's networks need an output for each of two classes: their
+            last layer ends in ReLU.)
+        recipe: a `Recipe`, or the name of one of `RECIPES`.
+        data: arrays `(images, labels)` or `(images, labels, weights)`, or a
+            `tf.data.Dataset` of such batches that shuffles them itself, such as
+            `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are floats
+            in [0, 1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot.
+            Weights `(batch,)` are those of the images, in the loss and the accuracy.
         validation_data: the same, not shuffled; evaluated after each epoch.
         out: folder of the run, made if need be.
         seed: of shuffling, augmentation and dropout. The weights were drawn before:
@@ -68,6 +75,7 @@ def fit(
         max_minutes: stop after an epoch if another one would not end within so many
             minutes; at least one is trained. The history is the shorter, and the same
             call goes on. Several calls may share a `TimeLimit`.
+        class_weight: weight of each class, as for `keras.Model.fit`.
         jit_compile, steps_per_execution: as for `keras.Model.compile`. The number of
             steps of an epoch must be a multiple of `steps_per_execution`. On several
             devices, TensorFlow takes neither `jit_compile=True` nor several steps.
@@ -91,11 +99,13 @@ def fit(
     >>> data = rescaled("cifar10", "train", batch_size=45, shuffle=True)
     >>> fit(model, recipe, data, out="runs/cifar10").history["accuracy"][-1]
     """
-    _check_model(model)
+    check_model(model)
+    recipe = as_recipe(recipe)
     devices = _devices.replicas(model)
     folder = None if out is None else Path(out)
     parts = _epoch_callbacks(folder, seed, max_minutes, tensorboard)
     classes = model.output_shape[-1]
+    class_weight = checked_class_weight(class_weight, classes)
     batches = training_batches(data, recipe, classes, seed)
     if validation_data is not None:
         size = recipe.batch_size
@@ -107,7 +117,7 @@ def fit(
             validation_data = filled_batches(validation_data, devices)
     steps = int(batches.cardinality())
     jit_compile = _devices.compilation(jit_compile, steps_per_execution, devices)
-    _compile(model, recipe, steps, jit_compile, steps_per_execution)
+    compile_by(model, recipe, steps, jit_compile, steps_per_execution)
     first = 0
     if folder:
         first = _resume(model, folder, _settings(model, recipe, seed, steps))
@@ -121,6 +131,7 @@ def fit(
             epochs=recipe.epochs,
             initial_epoch=first,
             validation_data=validation_data,
+            class_weight=class_weight,
             callbacks=[*of_devices, *parts, *callbacks],
             shuffle=False,  # the pipeline has done it
             verbose=verbose,
@@ -153,8 +164,8 @@ def _repeated(
         return batches.repeat(), []
     # Where one of the two leaves the size of the images open, the other has it.
     image = batches.element_spec[0].shape[1:].merge_with(model.input_shape[1:])
-    shapes = ((devices, *image), (devices, model.output_shape[-1]))
-    blank = tuple(np.zeros(shape, "float32") for shape in shapes)
+    shapes = [image, *(part.shape[1:] for part in batches.element_spec[1:])]
+    blank = tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
     training, begun = repeated_in_training(batches, blank)
     return training, [begun]
 
@@ -177,32 +188,6 @@ def _epoch_callbacks(
     return parts
 
 
-def _compile(
-    model: keras.Model,
-    recipe: Recipe,
-    steps: int,
-    jit_compile: bool | str,
-    steps_per_execution: int,
-) -> None:
-    # Keras would take a part of the next epoch's data to fill the last execution.
-    if steps % steps_per_execution:
-        divisors = [n for n in range(1, 65) if steps % n == 0]
-        raise ValueError(
-            f"`steps_per_execution` must divide the {steps} steps of an epoch, as "
-            f"{divisors} do. Received: steps_per_execution={steps_per_execution}"
-        )
-    model.compile(
-        recipe.optimizer(steps),
-        recipe.loss(),
-        weighted_metrics=["accuracy"],
-        jit_compile=jit_compile,
-        steps_per_execution=steps_per_execution,
-    )
-    # Its variables are there before they are restored, and before the first step is
-    # traced: else TensorFlow traces it twice.
-    model.optimizer.build(model.trainable_variables)
-
-
 def _settings(
     model: keras.Model, recipe: Recipe, seed: int, steps: int
 ) -> dict[str, Any]:
@@ -220,12 +205,3 @@ def _settings(
         if isinstance(layer, ScalePooling):
             settings["scale_pooling"] = layer.mode
     return settings
-
-
-def _check_model(model: keras.Model) -> None:
-    shape = tuple(model.output_shape)
-    if len(shape) != 2 or (shape[-1] or 0) < 2:
-        raise ValueError(
-            "`model` must return scores of shape (batch, class) for at least 2 "
-            f"classes. Received: a model with the output shape {shape}"
-        )

@@ -88,8 +88,16 @@ class Recipe:
             **start,
         )
 
-    def loss(self) -> keras.losses.Loss:
-        """Cross-entropy with smoothed one-hot labels."""
-        return keras.losses.CategoricalCrossentropy(
-            from_logits=True, label_smoothing=self.label_smoothing
+    def loss(self, classes: int = 2) -> keras.losses.Loss:
+        """Cross-entropy with smoothed labels.
+
+        Args:
+            classes: number of outputs of the model. For 1, labels are zeros and ones,
+                else one-hot.
+        """
+        kind = (
+            keras.losses.BinaryCrossentropy
+            if classes == 1
+            else keras.losses.CategoricalCrossentropy
         )
+        return kind(from_logits=True, label_smoothing=self.label_smoothing)

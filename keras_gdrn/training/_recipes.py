@@ -69,3 +69,19 @@ RECIPES: dict[str, Recipe] = {
     "rescaled_stl10_first_stage": _first_stage(_STL10, 50, 64),
     "rescaled_stl10_second_stage": _second_stage(_STL10, 70),
 }
+
+
+def as_recipe(recipe: Recipe | str) -> Recipe:
+    """A recipe as it is, or one of `RECIPES` by its name."""
+    if isinstance(recipe, str) and recipe not in RECIPES:
+        raise ValueError(
+            f"`recipe` must be a `Recipe` or one of {sorted(RECIPES)}. "
+            f"Received: recipe={recipe!r}"
+        )
+    found = RECIPES[recipe] if isinstance(recipe, str) else recipe
+    if not isinstance(found, Recipe):
+        raise ValueError(
+            "`recipe` must be a `Recipe` or a name in `RECIPES`. "
+            f"Received: recipe={recipe!r}"
+        )
+    return found

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import keras
 
@@ -37,12 +37,12 @@ def whole_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset"
     """
     import tensorflow as tf
 
-    steps = int(batches.cardinality())
-    if steps > 1 and batches.element_spec[0].shape[0] is None:
+    steps, spec = int(batches.cardinality()), cast(Any, batches.element_spec)
+    if steps > 1 and spec[0].shape[0] is None:
         batches = batches.take(steps - 1)
 
-    def cut(*batch: "tf.Tensor") -> tuple:
-        size = tf.shape(batch[0])[0]
+    def cut(*batch: Any) -> tuple:
+        size: Any = tf.shape(batch[0])[0]
         message = f"A batch must have an image for each of {devices} devices."
         enough = tf.debugging.assert_greater_equal(size, devices, message)
         with tf.control_dependencies([enough] if enough is not None else []):
@@ -64,14 +64,12 @@ def filled_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset
     rows = [size + -size % devices for size in sizes]
     weight = sum(rows) / sum(sizes)
 
-    def fill(images: "tf.Tensor", labels: "tf.Tensor", *given: "tf.Tensor") -> tuple:
-        size = tf.shape(images)[0]
+    def fill(images: Any, labels: Any, *given: Any) -> tuple:
+        size: Any = tf.shape(images)[0]
         row = tf.range(size + -size % devices)
-        images, labels, *given = (
-            tf.gather(part, row % size) for part in (images, labels, *given)
-        )
         weights = tf.where(row < size, weight, 0.0)
-        return images, labels, weights * given[0] if given else weights
+        filled = [tf.gather(part, row % size) for part in (images, labels, *given)]
+        return *filled[:2], weights * filled[2] if given else weights
 
     return _own_part(batches.map(fill, num_parallel_calls=tf.data.AUTOTUNE))
 
@@ -107,7 +105,7 @@ def _own_part(batches: "tf.data.Dataset") -> "tf.data.Dataset":
 
     processes, number = _processes.count(), _processes.number()
 
-    def own(*batch: "tf.Tensor") -> tuple:
+    def own(*batch: Any) -> tuple:
         part = tf.shape(batch[0])[0] // processes
         return tuple(x[number * part : (number + 1) * part] for x in batch)
 
