@@ -95,7 +95,8 @@ def reproduce(options: argparse.Namespace) -> None:
         run(options.name, experiment, how)
     except OutOfTime:
         print(f"Out of time; the same command goes on from {out}")
-    except OSError as error:  # other settings, absent data, a full disk
+    except (OSError, FloatingPointError) as error:
+        # Other settings, absent data, a full disk; a loss that is not finite.
         sys.exit(f"error: {error}")
 
 

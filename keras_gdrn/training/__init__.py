@@ -4,6 +4,7 @@ from ._augment import Augmentation, augment
 from ._batches import evaluation_batches, training_batches
 from ._devices import on_devices
 from ._fit import fit
+from ._lock import lock_folder
 from ._recipe import Recipe
 from ._recipes import RECIPES
 from ._run_folder import claim_folder
@@ -19,6 +20,7 @@ __all__ = [
     "claim_folder",
     "evaluation_batches",
     "fit",
+    "lock_folder",
     "on_devices",
     "training_batches",
 ]

@@ -1,12 +1,16 @@
 """What happens around each epoch of `fit`."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 
-from . import _devices, _processes, _run_folder
+from . import _devices, _processes
+from ._checkpoint import save
+from ._log import append_row
 from ._time_limit import TimeLimit
 
 
@@ -41,8 +45,20 @@ class EpochSeeds(keras.callbacks.Callback):
         return [v for v in variables if v.name == "seed_generator_state"]
 
 
+class FiniteLoss(keras.callbacks.Callback):
+    """Stops by an error after an epoch whose loss or weights are not finite."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        if not _is_finite(self.model, logs):
+            raise FloatingPointError(
+                f"The loss or a weight is not finite in epoch {epoch + 1}: "
+                f"{logs}. Try a lower learning rate; the last good checkpoint, if "
+                "there is a folder `out`, is that of the epoch before."
+            )
+
+
 class Record(keras.callbacks.Callback):
-    """Ends each epoch with a row in the log and a checkpoint."""
+    """Ends each epoch with a row in the log and, if all is finite, a checkpoint."""
 
     def __init__(self, folder: Path):
         super().__init__()
@@ -50,9 +66,17 @@ class Record(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         # In this order: a row without its checkpoint is dropped when the run goes on.
-        _run_folder.append_row(self.folder, {"epoch": epoch, **(logs or {})})
-        with _processes.alone():
-            _run_folder.save(self.model, self.folder, epoch + 1)
+        append_row(self.folder, {"epoch": epoch, **(logs or {})})
+        if _is_finite(self.model, logs):
+            with _processes.alone():
+                save(self.model, self.folder, epoch + 1)
+
+
+def _is_finite(model: keras.Model, logs: Mapping[str, Any] | None) -> bool:
+    loss = (logs or {}).get("loss", 0.0)
+    return bool(np.isfinite(loss)) and all(
+        np.isfinite(weight).all() for weight in model.get_weights()
+    )
 
 
 class StopInTime(keras.callbacks.Callback):

@@ -1,25 +1,25 @@
 """Training by a recipe, with a log and checkpoints, on from any interruption."""
 
-import dataclasses
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
-from keras_gdrn.layers import ScaleChannels, ScalePooling
-
-from . import _callbacks, _devices, _processes, _run_folder
+from . import _callbacks, _devices, _log, _processes, _run_folder
 from ._batches import evaluation_batches, training_batches
+from ._checkpoint import checkpoint
 from ._compile import check_model, checked_class_weight, compile_by
+from ._lock import lock_folder
 from ._recipe import Recipe
 from ._recipes import as_recipe
+from ._settings import settings
 from ._shares import (
     filled_batches,
     recipe_on,
-    repeated_in_training,
+    repeated,
     whole_batches,
 )
 from ._time_limit import TimeLimit
@@ -37,6 +37,7 @@ def fit(
     class_weight: Mapping[int, float] | None = None,
     jit_compile: bool | str = "auto",
     steps_per_execution: int = 1,
+    check_finite: bool = True,
     tensorboard: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     verbose: int | str = "auto",
@@ -79,6 +80,9 @@ def fit(
         jit_compile, steps_per_execution: as for `keras.Model.compile`. The number of
             steps of an epoch must be a multiple of `steps_per_execution`. On several
             devices, TensorFlow takes neither `jit_compile=True` nor several steps.
+        check_finite: whether to stop by an error after an epoch whose loss or weights
+            are not finite. Without, training goes on; in either case they are not
+            saved in the place of the last good checkpoint.
         tensorboard: whether to write `out/tensorboard` too.
         callbacks: further Keras callbacks. Theirs is the state that is not restored.
         verbose: as for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
@@ -89,7 +93,12 @@ def fit(
     Raises:
         ValueError: if an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
-        FileExistsError: if `out` holds another run.
+        FileExistsError: if `out` holds another run: other settings, another network or
+            precision, or other arrays. (Of a `tf.data.Dataset` only the shapes and the
+            number of batches are known.)
+        BlockingIOError: if another process is at work in `out`.
+        OSError: if the checkpoint in `out` is damaged.
+        FloatingPointError: if the loss or a weight is not finite, by `check_finite`.
         RuntimeError: in the other ones of several processes, if the first has failed.
 
     Example:
@@ -103,71 +112,77 @@ def fit(
     recipe = as_recipe(recipe)
     devices = _devices.replicas(model)
     folder = None if out is None else Path(out)
-    parts = _epoch_callbacks(folder, seed, max_minutes, tensorboard)
-    classes = model.output_shape[-1]
-    class_weight = checked_class_weight(class_weight, classes)
-    batches = training_batches(data, recipe, classes, seed)
-    if validation_data is not None:
-        size = recipe.batch_size
-        validation_data = evaluation_batches(validation_data, size, classes)
-    if devices > 1:
-        recipe = recipe_on(devices, recipe)
-        batches = whole_batches(batches, devices)
-        if validation_data is not None:
-            validation_data = filled_batches(validation_data, devices)
+    parts = _epoch_callbacks(folder, seed, max_minutes, tensorboard, check_finite)
+    class_weight = checked_class_weight(class_weight, model.output_shape[-1])
+    shared = recipe_on(devices, recipe)
+    batches, tests = _batches(model, recipe, data, validation_data, seed, devices)
     steps = int(batches.cardinality())
     jit_compile = _devices.compilation(jit_compile, steps_per_execution, devices)
-    compile_by(model, recipe, steps, jit_compile, steps_per_execution)
-    first = 0
-    if folder:
-        first = _resume(model, folder, _settings(model, recipe, seed, steps))
-    for _ in range(first):  # the n-th iteration has the order of the n-th epoch
-        next(iter(batches))
-    training, of_devices = _repeated(model, batches, devices)
-    with _devices.synchronized(model, devices):
-        history = model.fit(
-            training,
-            steps_per_epoch=steps,
-            epochs=recipe.epochs,
-            initial_epoch=first,
-            validation_data=validation_data,
-            class_weight=class_weight,
-            callbacks=[*of_devices, *parts, *callbacks],
-            shuffle=False,  # the pipeline has done it
-            verbose=verbose,
-        )
-    if folder:
-        with _processes.copy_of_first(folder / _run_folder.LOG) as log:
-            history.history = _run_folder.history(log)
-        history.epoch = [int(epoch) for epoch in history.history.pop("epoch")]
+    compile_by(model, shared, steps, jit_compile, steps_per_execution)
+    with contextlib.ExitStack() as held:
+        first = 0
+        if folder:
+            options = {"seed": seed, "steps": steps, "class_weight": class_weight}
+            decided = settings(model, shared, data, **options)
+            first = _resume(model, folder, decided, held)
+        for _ in range(first):  # the n-th iteration has the order of the n-th epoch
+            next(iter(batches))
+        training, of_devices = repeated(batches, model, devices)
+        with _devices.synchronized(model, devices):
+            history = model.fit(
+                training,
+                steps_per_epoch=steps,
+                epochs=recipe.epochs,
+                initial_epoch=first,
+                validation_data=tests,
+                class_weight=class_weight,
+                callbacks=[*of_devices, *parts, *callbacks],
+                shuffle=False,  # the pipeline has done it
+                verbose=verbose,
+            )
+        if folder:
+            with _processes.copy_of_first(folder / _log.LOG) as log:
+                history.history = _log.history(log)
+            history.epoch = [int(epoch) for epoch in history.history.pop("epoch")]
     return history
 
 
-def _resume(model: keras.Model, folder: Path, settings: dict[str, Any]) -> int:
-    """Loads the last checkpoint, and returns how many epochs have been trained."""
-    epochs = _processes.of_first(lambda: _run_folder.resume(folder, settings))
+def _batches(
+    model: keras.Model, recipe: Recipe, data: Any, tests: Any, seed: int, devices: int
+) -> tuple[Any, Any]:
+    """The batches of training and of validation, for so many devices."""
+    classes = model.output_shape[-1]
+    batches = training_batches(data, recipe, classes, seed)
+    if tests is not None:
+        tests = evaluation_batches(tests, recipe.batch_size, classes)
+    if devices == 1:
+        return batches, tests
+    if tests is not None:
+        tests = filled_batches(tests, devices)
+    return whole_batches(batches, devices), tests
+
+
+def _resume(
+    model: keras.Model,
+    folder: Path,
+    settings: dict[str, Any],
+    held: contextlib.ExitStack,
+) -> int:
+    """Loads the last checkpoint, and returns how many epochs have been trained.
+
+    The first process keeps the folder until `held` is closed.
+    """
+
+    def epochs_there() -> int:
+        held.enter_context(lock_folder(folder))
+        return _run_folder.resume(folder, settings)
+
+    epochs = _processes.of_first(epochs_there)
     if epochs:
-        checkpoint = _run_folder.checkpoint(folder, epochs)
-        with _processes.copy_of_first(checkpoint) as path, _processes.alone():
+        file = checkpoint(folder, epochs)
+        with _processes.copy_of_first(file) as path, _processes.alone():
             model.load_weights(path)
     return epochs
-
-
-def _repeated(
-    model: keras.Model, batches: Any, devices: int
-) -> tuple[Any, list[keras.callbacks.Callback]]:
-    """The batches of all epochs, and the callbacks that these need.
-
-    Keras makes one iterator over them then, else some per epoch.
-    """
-    if devices == 1 or keras.backend.backend() != "tensorflow":
-        return batches.repeat(), []
-    # Where one of the two leaves the size of the images open, the other has it.
-    image = batches.element_spec[0].shape[1:].merge_with(model.input_shape[1:])
-    shapes = [image, *(part.shape[1:] for part in batches.element_spec[1:])]
-    blank = tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
-    training, begun = repeated_in_training(batches, blank)
-    return training, [begun]
 
 
 def _epoch_callbacks(
@@ -175,8 +190,11 @@ def _epoch_callbacks(
     seed: int,
     max_minutes: float | TimeLimit | None,
     tensorboard: bool,
+    check_finite: bool,
 ) -> list[keras.callbacks.Callback]:
     parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
+    if check_finite:
+        parts.append(_callbacks.FiniteLoss())
     if folder and _processes.is_first():
         parts.append(_callbacks.Record(folder))
         if tensorboard:
@@ -186,22 +204,3 @@ def _epoch_callbacks(
         limit = max_minutes if given else TimeLimit(max_minutes)
         parts.append(_callbacks.StopInTime(limit))
     return parts
-
-
-def _settings(
-    model: keras.Model, recipe: Recipe, seed: int, steps: int
-) -> dict[str, Any]:
-    """What a run must have in common with the one that it goes on with."""
-    settings = {
-        **dataclasses.asdict(recipe),
-        "seed": seed,
-        "steps_per_epoch": steps,
-        "input_shape": model.input_shape,
-        "parameters": [tuple(weight.shape) for weight in model.weights],
-    }
-    for layer in model.layers:
-        if isinstance(layer, ScaleChannels):
-            settings["sigma0"] = layer.sigma0
-        if isinstance(layer, ScalePooling):
-            settings["scale_pooling"] = layer.mode
-    return settings

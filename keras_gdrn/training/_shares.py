@@ -5,6 +5,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, cast
 
 import keras
+import numpy as np
 
 from . import _processes
 from ._recipe import Recipe
@@ -72,6 +73,24 @@ def filled_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset
         return *filled[:2], weights * filled[2] if given else weights
 
     return _own_part(batches.map(fill, num_parallel_calls=tf.data.AUTOTUNE))
+
+
+def repeated(
+    batches: "tf.data.Dataset", model: keras.Model, devices: int
+) -> tuple["tf.data.Dataset", list[keras.callbacks.Callback]]:
+    """The batches of all epochs, and the callbacks that these need.
+
+    Keras makes one iterator over them then, else some per epoch.
+    """
+    if devices == 1 or keras.backend.backend() != "tensorflow":
+        return batches.repeat(), []
+    spec = cast(Any, batches.element_spec)
+    # Where one of the two leaves the size of the images open, the other has it.
+    image = spec[0].shape[1:].merge_with(model.input_shape[1:])
+    shapes = [image, *(part.shape[1:] for part in spec[1:])]
+    blank = tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
+    training, begun = repeated_in_training(batches, blank)
+    return training, [begun]
 
 
 def repeated_in_training(
