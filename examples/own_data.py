@@ -48,7 +48,7 @@ def main() -> None:
     options = parse()
     try:
         run(options)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, FloatingPointError) as error:
         sys.exit(f"error: {error}")
 
 

@@ -27,14 +27,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from runner import Options, OutOfTime, run  # before Keras: it keeps TensorFlow quiet
+from runner import Options, run  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
 from budgets import BUDGETS, within
 from experiments import EXPERIMENTS, Experiment
 
-from keras_gdrn.training import claim_folder, on_devices
+from keras_gdrn.training import OutOfTime, claim_folder, on_devices
 from keras_gdrn.training._processes import is_first, of_first
 
 
@@ -95,7 +95,8 @@ def reproduce(options: argparse.Namespace) -> None:
         run(options.name, experiment, how)
     except OutOfTime:
         print(f"Out of time; the same command goes on from {out}")
-    except OSError as error:  # other settings, absent data, a full disk
+    except (OSError, FloatingPointError) as error:
+        # Other settings, absent data, a full disk; a loss that is not finite.
         sys.exit(f"error: {error}")
 
 

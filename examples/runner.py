@@ -26,7 +26,7 @@ from variants import variant
 from keras_gdrn.data import DATASETS, rescaled
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
-from keras_gdrn.training import fit, on_devices
+from keras_gdrn.training import OutOfTime, TimeLimit, fit, on_devices
 from keras_gdrn.training._processes import of_first
 
 
@@ -54,38 +54,17 @@ class Options:
     devices: int | str = 1
 
 
-class OutOfTime(Exception):
-    """Training stopped at a checkpoint; the same command goes on from there."""
-
-
-class Clock:
-    """The minutes that are left; there is always time for one epoch."""
-
-    def __init__(self, minutes: float | None):
-        self.minutes, self.start = minutes, time.perf_counter()
-        self.trained = False
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.start
-
-    def left(self) -> float | None:
-        return self.minutes and max(0.0, self.minutes - self.seconds() / 60)
-
-    def check(self) -> None:
-        if of_first(lambda: self.trained and self.left() == 0.0):
-            raise OutOfTime
-
-
 def run(name: str, experiment: Experiment, options: Options) -> None:
     """Trains and tests, on from where it was interrupted; may raise `OutOfTime`."""
-    clock, model = Clock(options.max_minutes), None
+    begun, model = time.perf_counter(), None
+    limit = TimeLimit(minutes=options.max_minutes)
     seconds, networks, histogram = {}, {}, None
     for stage in experiment.stages:
         channels = f"{len(stage.sigma0)} scale channel(s)"
         print(f"{name}: {stage.name}, {'plain' if experiment.plain else channels}")
         with on_devices(options.devices):
             model = network(experiment, stage, options.seed, model)
-            seconds[stage.name] = train(model, experiment, stage, options, clock)
+            seconds[stage.name] = train(model, experiment, stage, options, limit)
         if options.devices != 1:  # one of them tests
             weights = model.get_weights()
             model = network(experiment, stage, options.seed, None)
@@ -101,7 +80,7 @@ def run(name: str, experiment: Experiment, options: Options) -> None:
         "name": name,
         "experiment": dataclasses.asdict(experiment),
         "seed": options.seed,
-        "seconds": {**seconds, "in all": clock.seconds()},
+        "seconds": {**seconds, "in all": time.perf_counter() - begun},
         "parameters": parameters(model),
         "policy": keras.config.dtype_policy().name,
     }
@@ -122,7 +101,6 @@ def network(
     arguments = {
         **dataclasses.asdict(experiment.network),
         "sigma0": stage.sigma0,
-        "scale_dropout": stage.recipe.scale_dropout or 0.0,
     }
     if experiment.plain:
         names = ("input_shape", "classes", "widths")
@@ -140,13 +118,14 @@ def train(
     experiment: Experiment,
     stage: Stage,
     options: Options,
-    clock: Clock,
+    limit: TimeLimit,
 ) -> float:
     """Trains by the recipe of a stage; returns the seconds that its epochs took."""
     folder = options.out / stage.name
     if options.start_from and stage is experiment.stages[0] and not folder.exists():
         shutil.copytree(options.start_from / stage.name, folder)
-    clock.check()
+    if of_first(lambda: limit.is_reached(0)):
+        raise OutOfTime
     data = rescaled(
         experiment.dataset,
         "train+validation",  # as in the paper, when all had been chosen
@@ -157,20 +136,17 @@ def train(
         limit=stage.limit,
         data_dir=options.data_dir,
     )
-    begun = time.time()
     history = fit(
         variant(model, experiment.variant if len(stage.sigma0) > 1 else None),
         stage.recipe,
         data,
         out=folder,
         seed=options.seed,
-        max_minutes=clock.left(),
+        max_minutes=limit,
         jit_compile=options.jit_compile,
         tensorboard=options.tensorboard,
         verbose=VERBOSE,
     )
-    log = folder / "log.csv"  # which only the first of several processes has
-    clock.trained |= log.exists() and log.stat().st_mtime > begun
     if len(history.epoch) < stage.recipe.epochs:
         raise OutOfTime
     return sum(history.history["seconds"])

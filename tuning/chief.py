@@ -20,7 +20,8 @@ from keras_tuner.src import protos
 from keras_tuner.src.distribute.oracle_chief import OracleServicer
 from keras_tuner.src.engine.metrics_tracking import MetricsTracker
 from keras_tuner.src.engine.trial import TrialStatus
-from timed import OutOfTime, TimeLimit
+
+from keras_gdrn.training import OutOfTime, TimeLimit
 
 # What a worker tells with each of its calls: its name, and of which search it is.
 WORKER, SEARCH = "worker", "search"
@@ -120,7 +121,7 @@ class Chief(OracleServicer):
                     trial.message = f"It failed at {worker}, whose output tells why"
                 self._end(trial)
                 now = time.perf_counter()
-                self.limit.trial_took(now - self.begun.get(trial.trial_id, now))
+                self.limit.took(now - self.begun.get(trial.trial_id, now))
         return protos.get_service().EndTrialResponse()
 
     @contextlib.contextmanager

@@ -98,7 +98,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             **self.space.training(hp),
             epochs=epochs,
             warmup_epochs=min(math.ceil(share * epochs), epochs - 1),
-            scale_dropout=None,  # the network's own
         )
 
     def fit(
@@ -144,7 +143,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         for network, recipe in self._stages(hp, model, epochs, initial_epoch):
             batches = data(recipe.batch_size) if callable(data) else data
             options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
-            fit(network, recipe, batches, **options)
+            # A trial that diverges is a bad one, not a failure.
+            fit(network, recipe, batches, check_finite=False, **options)
         result = scale_generalisation(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}

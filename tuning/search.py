@@ -51,11 +51,11 @@ from hypermodel import GaussDerResNetHyperModel
 from mended import mend_keras_tuner, mend_reloaded
 from options import SPACES, TUNERS, parse
 from report import counts, plot_trials, report, trained
-from timed import OutOfTime, Timed, TimeLimit
+from timed import Timed
 from worker import Worker, find_chief, follow
 
 from keras_gdrn.data import DATASETS
-from keras_gdrn.training import RECIPES, Recipe, claim_folder
+from keras_gdrn.training import RECIPES, OutOfTime, Recipe, TimeLimit, claim_folder
 
 # The recipe whose augmentation suits the images; digits are not augmented.
 AUGMENTED = {
@@ -186,8 +186,8 @@ def make_tuner(
     if not is_worker:
         mend_reloaded(tuner.oracle)
     tuner.oracle.max_trials = options.max_trials
-    unlimited = options.max_minutes is None or is_worker  # the chief keeps the time
-    tuner.limit = TimeLimit(float("inf") if unlimited else 60 * options.max_minutes)
+    # The chief keeps the time of its workers.
+    tuner.limit = TimeLimit(None if is_worker else options.max_minutes)
     return tuner
 
 

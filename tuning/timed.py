@@ -2,26 +2,7 @@
 
 import time
 
-
-class OutOfTime(Exception):
-    """There is no time for another trial; the same command goes on from there."""
-
-
-class TimeLimit:
-    """Tells whether another trial would end in time: as long as the longest so far.
-
-    At least one trial is run.
-    """
-
-    def __init__(self, seconds: float = float("inf")):
-        self.end = time.perf_counter() + seconds
-        self.longest = 0.0
-
-    def trial_took(self, seconds: float) -> None:
-        self.longest = max(self.longest, seconds)
-
-    def is_reached(self) -> bool:
-        return bool(self.longest) and time.perf_counter() + self.longest > self.end
+from keras_gdrn.training import OutOfTime, TimeLimit
 
 
 class Timed:
@@ -41,7 +22,7 @@ class Timed:
         super().on_trial_begin(trial)
 
     def on_trial_end(self, trial):
-        self.limit.trial_took(time.perf_counter() - self.trial_begun)
+        self.limit.took(time.perf_counter() - self.trial_begun)
         if trial.message:
             print(f"Trial {trial.trial_id} failed: {trial.message.splitlines()[-1]}")
         super().on_trial_end(trial)

@@ -17,13 +17,15 @@ def array_batches(
     labels: np.ndarray,
     batch_size: int,
     *,
+    weights: np.ndarray | None = None,
     shuffle: bool = False,
     seed: int = 0,
 ) -> "tf.data.Dataset":
     """Batches (images, labels); with `shuffle`, in another order in each iteration.
 
-    The order is that of `epoch_generators(seed)`. Only the numbers of the images are
-    shuffled, so all of them are, at no cost. The last batch may be smaller.
+    With weights of the images, batches (images, labels, weights). The order is that of
+    `epoch_generators(seed)`. Only the numbers of the images are shuffled, so all of
+    them are, at no cost. The last batch may be smaller.
     """
     import tensorflow as tf
 
@@ -33,6 +35,11 @@ def array_batches(
             "There must be as many labels as images, and at least one. "
             f"Received: {len(images)} images and {count} labels"
         )
+    if weights is not None and len(weights) != count:
+        raise ValueError(
+            "There must be as many weights as images. "
+            f"Received: {count} images and {len(weights)} weights"
+        )
     generators = epoch_generators(seed)
 
     def numbers() -> Iterator[np.ndarray]:
@@ -41,13 +48,14 @@ def array_batches(
             yield order[start : start + batch_size]
 
     with tf.device("CPU"):  # else the whole data set would be copied to a GPU
-        all_images, all_labels = tf.constant(images), tf.constant(labels)
+        arrays = [images, labels] + ([] if weights is None else [weights])
+        tensors = [tf.constant(array) for array in arrays]
     data = tf.data.Dataset.from_generator(
         numbers, output_signature=tf.TensorSpec((None,), "int64")
     )
     batches = math.ceil(count / batch_size)
     data = data.apply(tf.data.experimental.assert_cardinality(batches))
     return data.map(
-        lambda index: (tf.gather(all_images, index), tf.gather(all_labels, index)),
+        lambda index: tuple(tf.gather(tensor, index) for tensor in tensors),
         num_parallel_calls=tf.data.AUTOTUNE,
     )

@@ -130,7 +130,7 @@ def maximal(x, windows: Windows) -> Any:
     """Maximum over the positions of packed maps, scales in the batch."""
     maps = maps_of(x, windows)
     return joined(
-        [ops.max(part, axis=tuple(range(len(part.shape) - 2))) for part in maps]
+        [maximum(part, axis=tuple(range(len(part.shape) - 2))) for part in maps]
     )
 
 

@@ -4,18 +4,23 @@ from ._augment import Augmentation, augment
 from ._batches import evaluation_batches, training_batches
 from ._devices import on_devices
 from ._fit import fit
+from ._lock import lock_folder
 from ._recipe import Recipe
 from ._recipes import RECIPES
 from ._run_folder import claim_folder
+from ._time_limit import OutOfTime, TimeLimit
 
 __all__ = [
     "RECIPES",
     "Augmentation",
+    "OutOfTime",
     "Recipe",
+    "TimeLimit",
     "augment",
     "claim_folder",
     "evaluation_batches",
     "fit",
+    "lock_folder",
     "on_devices",
     "training_batches",
 ]

@@ -3,7 +3,11 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from keras_gdrn._checks import check_number
+
+from ._images import check_image_type, checked_images
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +67,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
     Args:
         images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a TensorFlow tensor,
-            inside `tf.data` or not, or a NumPy array. C is 1 or 3.
+            inside `tf.data` or not, or a NumPy array. C is 1 or 3. Standardized
+            images, which the jitter would clip, can be cropped, flipped and cut out.
         seed: two integers.
         augmentation: an `Augmentation`.
 
@@ -71,7 +76,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
         Images of the same shape, as a float32 tensor or array.
 
     Raises:
-        ValueError: if the images have another shape.
+        ValueError: if the images have another shape, are of integers or have values
+            far beyond 1; in a pipeline, the last is an `InvalidArgumentError`.
 
     Guarantee: equals a transcription in NumPy of each step to 1e-5, given the same
     random numbers.
@@ -87,6 +93,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     from . import _augment_steps as steps
 
     if not tf.is_tensor(images):
+        check_image_type(np.asarray(images).dtype)
         with tf.device("CPU"):
             return augment(tf.constant(images, "float32"), seed, augmentation).numpy()
     rank, channels = images.shape.rank, (images.shape or [None])[-1]
@@ -98,7 +105,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     if rank == 3:
         return augment(images[None], seed, augmentation)[0]
     seeds = tf.random.split(tf.cast(tf.convert_to_tensor(seed), "int64"), 4)
-    images = tf.cast(images, "float32")
+    images = tf.cast(checked_images(images), "float32")
     if augmentation.padding:
         images = steps.random_crop(images, augmentation.padding, seeds[0])
     if augmentation.flip:

@@ -9,6 +9,8 @@ from keras_gdrn.data._array_batches import array_batches
 from keras_gdrn.data._random import epoch_generators
 
 from ._augment import augment
+from ._images import check_image_type, checked_images
+from ._labels import as_targets, check_labels
 from ._recipe import Recipe
 
 if TYPE_CHECKING:
@@ -21,23 +23,25 @@ def training_batches(
     """Shuffled batches of augmented images and one-hot labels, as `fit` takes them.
 
     Args:
-        data: arrays `(images, labels)`, or a `tf.data.Dataset` of batches that
-            shuffles them itself, such as `rescaled(…, batch_size=recipe.batch_size,
-            shuffle=True)`. Images are `(N, H, W, C)` in [0, 1], labels `(N,)`
-            integers.
+        data: arrays `(images, labels)` or `(images, labels, weights)`, or a
+            `tf.data.Dataset` of such batches that shuffles them itself, such as
+            `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are
+            `(N, H, W, C)` floats in [0, 1]; labels are integers, `(N,)` or `(N, 1)`,
+            or one-hot, `(N, classes)`; weights of the images are `(N,)`.
         recipe: a `Recipe`; gives the size of the batches and the augmentation.
-        classes: number of classes.
+        classes: number of outputs of the model; 1 for one score of two classes.
         seed: of the shuffling of arrays and of the augmentation: the same seed gives
             the same sequence of epochs, and the n-th iteration is the n-th epoch.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (images, labels):
-        `(N, H, W, C)` float32 and `(N, classes)` float32. The last batch may be
-        smaller.
+        `(N, H, W, C)` float32 and `(N, classes)` float32, and the weights `(N,)`
+        float32 if there are any. The last batch may be smaller.
 
     Raises:
         ValueError: if `data` are not such arrays or batches, of the recipe's size.
-        tf.errors.InvalidArgumentError: if a label is no class, when it is reached.
+        tf.errors.InvalidArgumentError: if a label is no class, or an image has values
+            far beyond 1, when it is reached.
 
     Example:
 
@@ -47,10 +51,7 @@ def training_batches(
     """
     import tensorflow as tf
 
-    if isinstance(data, tuple):
-        images, labels = data
-        data = array_batches(images, labels, recipe.batch_size, shuffle=True, seed=seed)
-    _check_batches(data)
+    data = _batches(data, recipe.batch_size, classes, shuffle=True, seed=seed)
     _check_size(data, recipe.batch_size)
     generators = epoch_generators(seed)
 
@@ -60,8 +61,8 @@ def training_batches(
             yield random.integers(2**31, size=2)
 
     def prepare(batch: tuple, seed: "tf.Tensor") -> tuple:
-        images, labels = batch
-        return augment(images, seed, recipe.augmentation), _one_hot(labels, classes)
+        images, *others = _prepared(classes, *batch)
+        return augment(images, seed, recipe.augmentation), *others
 
     # In this order: shuffling moves numbers, not images; a batch is augmented as one
     # tensor, which is some times faster than image by image; nothing is cached after
@@ -83,7 +84,7 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> "tf.data.Dat
     Args:
         data: as for `training_batches`.
         batch_size: of batches made of arrays; the last one may be smaller.
-        classes: number of classes.
+        classes: as for `training_batches`.
 
     Returns:
         A `tf.data.Dataset` with the elements of `training_batches`.
@@ -99,51 +100,76 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> "tf.data.Dat
     """
     import tensorflow as tf
 
-    if isinstance(data, tuple):
-        images, labels = data
-        data = array_batches(images, labels, batch_size)
-    _check_batches(data)
-
-    def prepare(images: "tf.Tensor", labels: "tf.Tensor") -> tuple:
-        return images, _one_hot(labels, classes)
-
-    data = data.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)
+    data = _batches(data, batch_size, classes)
+    checked_images(next(iter(data))[0])
+    data = data.map(
+        lambda *batch: _prepared(classes, *batch), num_parallel_calls=tf.data.AUTOTUNE
+    )
     return data.prefetch(tf.data.AUTOTUNE)
 
 
-def _one_hot(labels: "tf.Tensor", classes: int) -> "tf.Tensor":
+def _prepared(
+    classes: int, images: "tf.Tensor", labels: "tf.Tensor", *weights
+) -> tuple:
     import tensorflow as tf
 
-    labels = tf.cast(labels, "int32")
-    known = tf.reduce_all((labels >= 0) & (labels < classes))
-    message = f"Labels must number the {classes} classes of the model from 0. Received:"
-    with tf.control_dependencies([tf.debugging.Assert(known, [message, labels])]):
-        return tf.one_hot(labels, classes)
+    weights = (tf.cast(tensor, "float32") for tensor in weights)
+    return checked_images(images), as_targets(labels, classes), *weights
 
 
-def _check_batches(data: Any) -> None:
+def _batches(
+    data: Any, batch_size: int, classes: int, **shuffling: Any
+) -> "tf.data.Dataset":
+    """Arrays in batches; batches as they are, if they are fit."""
     import tensorflow as tf
 
+    if isinstance(data, tuple) and len(data) in (2, 3):
+        images, labels, *rest = data
+        weights = rest[0] if rest else None
+        data = array_batches(images, labels, batch_size, weights=weights, **shuffling)
+        if len(images) % batch_size == 0:
+            data = data.map(lambda *batch: _of_size(batch_size, *batch))
     if not isinstance(data, tf.data.Dataset):
         raise ValueError(
-            "`data` must be arrays (images, labels) or a `tf.data.Dataset` of such "
-            f"batches. Received: {type(data).__name__}"
+            "`data` must be arrays (images, labels) or (images, labels, weights), as a "
+            "tuple, or a `tf.data.Dataset` of such batches. With other data, compile "
+            f"the model and use `model.fit`. Received: {_described(data)}"
         )
     spec: Any = data.element_spec
-    if not isinstance(spec, tuple) or [part.shape.rank for part in spec] != [4, 1]:
+    ranks = [part.shape.rank for part in spec] if isinstance(spec, tuple) else []
+    if len(ranks) < 2 or (ranks[0], *ranks[2:]) not in ((4,), (4, 1)):
         raise ValueError(
-            "`data` must have batches of images (N, H, W, C) and of integer labels "
-            f"(N,) as elements. Received: {spec}"
+            "`data` must have batches of images (N, H, W, C), of labels and, if need "
+            "be, of weights (N,) as elements. With other data, compile the model and "
+            f"use `model.fit`. Received: {spec}"
         )
+    check_image_type(spec[0].dtype)
+    check_labels(spec[1], classes)
     if int(data.cardinality()) <= 0:
         raise ValueError(
             "`data` must have a known, finite number of batches. "
             f"Received: a cardinality of {int(data.cardinality())}"
         )
+    return data
+
+
+def _of_size(size: int, *batch: "tf.Tensor") -> tuple:
+    """A batch whose shape tells that it is whole."""
+    import tensorflow as tf
+
+    return tuple(tf.ensure_shape(part, (size, *part.shape[1:])) for part in batch)
+
+
+def _described(data: Any) -> str:
+    if isinstance(data, tuple | list):
+        return f"a {type(data).__name__} of {len(data)}"
+    return type(data).__name__
 
 
 def _check_size(data: "tf.data.Dataset", batch_size: int) -> None:
-    (found,) = (len(labels) for _, labels in data.take(1))
+    images = next(iter(data.take(1)))[0]
+    checked_images(images)
+    found = len(images)
     alone = int(data.cardinality()) == 1
     if found > batch_size or (found < batch_size and not alone):
         raise ValueError(

@@ -3,26 +3,15 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 
-from . import _devices, _processes, _run_folder
-from ._shares import SharedBatches
-
-
-class Begun(keras.callbacks.Callback):
-    """Knows whether training has begun, or Keras still makes itself ready for it."""
-
-    def __init__(self):
-        super().__init__()
-        self.begun = False
-
-    def on_train_begin(self, logs=None):
-        self.begun = True
-
-    def is_so(self) -> bool:
-        return self.begun
+from . import _devices, _processes
+from ._checkpoint import save
+from ._log import append_row
+from ._time_limit import TimeLimit
 
 
 class EpochSeconds(keras.callbacks.Callback):
@@ -56,40 +45,20 @@ class EpochSeeds(keras.callbacks.Callback):
         return [v for v in variables if v.name == "seed_generator_state"]
 
 
-class LastBatch(keras.callbacks.Callback):
-    """Counts the images of a last batch once in the means of an epoch.
-
-    Args:
-        training, validation: the batches of each; the latter may be missing.
-    """
-
-    async_safe = True  # JAX need not wait for the end of each step
-
-    def __init__(self, training: SharedBatches, validation: SharedBatches | None):
-        super().__init__()
-        self.batches = {"": training, "val_": validation}
-        self.before = {}
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._remember("", batch, logs)
-
-    def on_test_batch_end(self, batch, logs=None):
-        self._remember("val_", batch, logs)
+class FiniteLoss(keras.callbacks.Callback):
+    """Stops by an error after an epoch whose loss or weights are not finite."""
 
     def on_epoch_end(self, epoch, logs=None):
-        if logs is not None:
-            for (prefix, name), before in self.before.items():
-                after = logs[prefix + name]
-                logs[prefix + name] = self.batches[prefix].mean(before, after)
-
-    def _remember(self, prefix: str, batch: int, logs: Mapping[str, float] | None):
-        batches = self.batches[prefix]
-        if batches is not None and batch == batches.steps - 2:
-            self.before |= {(prefix, n): value for n, value in (logs or {}).items()}
+        if not _is_finite(self.model, logs):
+            raise FloatingPointError(
+                f"The loss or a weight is not finite in epoch {epoch + 1}: "
+                f"{logs}. Try a lower learning rate; the last good checkpoint, if "
+                "there is a folder `out`, is that of the epoch before."
+            )
 
 
 class Record(keras.callbacks.Callback):
-    """Ends each epoch with a row in the log and a checkpoint."""
+    """Ends each epoch with a row in the log and, if all is finite, a checkpoint."""
 
     def __init__(self, folder: Path):
         super().__init__()
@@ -97,28 +66,31 @@ class Record(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         # In this order: a row without its checkpoint is dropped when the run goes on.
-        _run_folder.append_row(self.folder, {"epoch": epoch, **(logs or {})})
-        with _processes.alone():
-            _run_folder.save(self.model, self.folder, epoch + 1)
+        append_row(self.folder, {"epoch": epoch, **(logs or {})})
+        if _is_finite(self.model, logs):
+            with _processes.alone():
+                save(self.model, self.folder, epoch + 1)
 
 
-class TimeLimit(keras.callbacks.Callback):
+def _is_finite(model: keras.Model, logs: Mapping[str, Any] | None) -> bool:
+    loss = (logs or {}).get("loss", 0.0)
+    return bool(np.isfinite(loss)) and all(
+        np.isfinite(weight).all() for weight in model.get_weights()
+    )
+
+
+class StopInTime(keras.callbacks.Callback):
     """Stops after an epoch if another one like it would not end in time."""
 
-    def __init__(self, minutes: float):
+    def __init__(self, limit: TimeLimit):
         super().__init__()
-        self.seconds = 60 * minutes
-
-    def on_train_begin(self, logs=None):
-        self.start = time.perf_counter()
+        self.limit = limit
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.epoch_start = time.perf_counter()
+        self.start = time.perf_counter()
 
     def on_epoch_end(self, epoch, logs=None):
-        if _processes.of_first(self._is_over):
+        seconds = time.perf_counter() - self.start
+        self.limit.took(seconds)
+        if _processes.of_first(lambda: self.limit.is_reached(seconds)):
             self.model.stop_training = True
-
-    def _is_over(self) -> bool:
-        now = time.perf_counter()
-        return now - self.start + now - self.epoch_start > self.seconds

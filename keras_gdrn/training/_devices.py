@@ -14,9 +14,12 @@ from . import _processes
 def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     """Under it, models are built and trained on several GPUs.
 
-    Each device has all weights and an equal share of every batch; the function that is
-    trained is that of one device: loss, gradients and the statistics of batch
-    normalization are those of the whole batch. On TensorFlow this is
+    Each device has all weights and an equal share of every batch; loss, gradients and
+    the statistics of batch normalization are those of the whole batch. What cannot be
+    shared out equally is left out of an epoch of training, and comes up in another
+    one: of each batch the images beyond a multiple of the number of devices (44 of 45
+    are trained on by two or four), and the last batch, which may be smaller.
+    Validation counts each image once. On TensorFlow this is
     `tf.distribute.MirroredStrategy`, on JAX `keras.distribution.DataParallel`. Where
     there is no GPU, the devices are the logical ones of the CPU.
 
@@ -38,9 +41,8 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
             TensorFlow nor JAX.
 
     Guarantee: in float32, the losses of the epochs and the weights of a small network
-    are those of one device within 1e-5. Only dropout draws other numbers: on
-    TensorFlow, and in a last batch that cannot be divided, which is trained on whole by
-    every device.
+    are those of one device, which is given the same batches, within 1e-5. Only dropout
+    draws other numbers on TensorFlow.
 
     Example:
 
@@ -74,10 +76,21 @@ def replicas(model: keras.Model) -> int:
     return _replicas_of_distribution(model) if backend == "jax" else 1
 
 
-def compilation(jit_compile: bool | str, replicas: int) -> bool | str:
-    """`jit_compile` as it is possible on so many devices."""
+def compilation(
+    jit_compile: bool | str, steps_per_execution: int, replicas: int
+) -> bool | str:
+    """`jit_compile` as it is possible on so many devices.
+
+    Raises:
+        ValueError: if this or `steps_per_execution` is not possible on them.
+    """
     if replicas == 1 or keras.backend.backend() != "tensorflow":
         return jit_compile
+    if steps_per_execution != 1:  # the loop over the steps fails in TensorFlow
+        raise ValueError(
+            "On TensorFlow, `steps_per_execution` must be 1 on several devices. "
+            f"Received: steps_per_execution={steps_per_execution}"
+        )
     if jit_compile is True:
         raise ValueError(
             "On TensorFlow, XLA does not compile what several devices train: use "

@@ -16,6 +16,9 @@ NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
 class Recipe:
     """How `fit` trains: AdamW on the cross-entropy, its learning rate, augmentation.
 
+    What regularizes inside the network, such as the dropout of scale channels, is a
+    part of the network.
+
     The learning rate falls from `learning_rate` to `final_learning_rate` along half a
     cosine, in each step; before that, it rises linearly from a tenth of
     `learning_rate` for `warmup_epochs`, which count among the epochs.
@@ -33,8 +36,6 @@ class Recipe:
         weight_decay: of AdamW: a weight loses `learning_rate * weight_decay` of
             itself in each step.
         label_smoothing: share of the label that is spread over all classes.
-        scale_dropout: probability with which a scale channel leaves the pooling;
-            `None` leaves the model's own.
         augmentation: an `Augmentation`.
 
     Raises:
@@ -48,7 +49,6 @@ class Recipe:
     warmup_epochs: int = 0
     weight_decay: float = 0.025
     label_smoothing: float = 0.1
-    scale_dropout: float | None = None
     augmentation: Augmentation = Augmentation()
 
     def __post_init__(self):
@@ -62,8 +62,6 @@ class Recipe:
         check_number("learning_rate", self.learning_rate, lowest=final)
         check_number("weight_decay", self.weight_decay)
         check_number("label_smoothing", self.label_smoothing, highest=1)
-        if self.scale_dropout is not None:
-            check_number("scale_dropout", self.scale_dropout, highest=1)
 
     def optimizer(self, steps_per_epoch: int) -> keras.optimizers.Optimizer:
         """AdamW with the learning rate's schedule, for epochs of so many steps."""
@@ -91,8 +89,16 @@ class Recipe:
             **start,
         )
 
-    def loss(self) -> keras.losses.Loss:
-        """Cross-entropy with smoothed one-hot labels."""
-        return keras.losses.CategoricalCrossentropy(
-            from_logits=True, label_smoothing=self.label_smoothing
+    def loss(self, classes: int = 2) -> keras.losses.Loss:
+        """Cross-entropy with smoothed labels.
+
+        Args:
+            classes: number of outputs of the model. For 1, labels are zeros and ones,
+                else one-hot.
+        """
+        kind = (
+            keras.losses.BinaryCrossentropy
+            if classes == 1
+            else keras.losses.CategoricalCrossentropy
         )
+        return kind(from_logits=True, label_smoothing=self.label_smoothing)

@@ -1,17 +1,17 @@
-"""The folder of a run: whose it is, its log, and the checkpoint to go on from."""
+"""The folder of a run: whose it is, and how far the run has come."""
 
-import csv
+import itertools
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import keras
+from ._checkpoint import trained_epochs
+from ._files import write_whole
+from ._log import keep_rows
 
-LOG = "log.csv"
 SETTINGS = "settings.json"
-_SUFFIX = ".weights.h5"  # what Keras wants
+_TOLD = 8  # differences
 
 
 def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -31,79 +31,62 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         if any(not path.name.startswith("partial") for path in folder.iterdir()):
             raise FileExistsError(f"{folder} holds files that are not of such a run.")
         write_whole(file, json.dumps(wanted, indent=2) + "\n")
-    found = json.loads(file.read_text(encoding="utf-8"))
-    differing = sorted(
-        name for name in {*wanted, *found} if found.get(name) != wanted.get(name)
-    )
+    differing = _differences(_read(file), wanted)
     if differing:
+        differing.sort(key=lambda line: line.split(": ")[0].count("."))
+        rest = len(differing) - _TOLD
         raise FileExistsError(
             f"{folder} holds a run with other settings. Choose another folder, or "
             "repeat that run's:\n"
-            + "\n".join(
-                f"  {name}: {found.get(name)}, now {wanted.get(name)}"
-                for name in differing
-            )
+            + "\n".join(differing[:_TOLD])
+            + (f"\n  and {rest} more" if rest > 0 else "")
         )
-
-
-def save(model: keras.Model, folder: Path, epochs: int) -> None:
-    """Puts the weights and the optimizer's state in the place of those before.
-
-    There is a whole checkpoint at any moment, and its name tells its epoch.
-    """
-    before = _checkpoints(folder)
-    partial = folder / f"partial{_SUFFIX}"
-    model.save_weights(partial, overwrite=True)
-    os.replace(partial, checkpoint(folder, epochs))
-    for epoch, path in before.items():
-        if epoch != epochs:
-            path.unlink()
 
 
 def resume(folder: Path, settings: Mapping[str, Any]) -> int:
     """Claims the folder, and returns how many epochs have been trained."""
     claim_folder(folder, settings)
-    epochs = max(_checkpoints(folder), default=0)
-    _keep_rows(folder / LOG, epochs)
+    epochs = trained_epochs(folder)
+    keep_rows(folder, epochs)
     return epochs
 
 
-def checkpoint(folder: Path, epochs: int) -> Path:
-    """The file with what was trained in so many epochs."""
-    return folder / f"epoch-{epochs:04d}{_SUFFIX}"
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:  # neither UTF-8 nor JSON
+        found = error
+    if not isinstance(found, dict):
+        raise FileExistsError(
+            f"{file} must be the settings of a run, as JSON. It is damaged or not of "
+            "such a run: copy it back from a backup, or choose another folder. "
+            f"Received: {str(found)[:80]}"
+        )
+    return found
 
 
-def append_row(folder: Path, row: Mapping[str, Any]) -> None:
-    """Adds a row to the log, before it the header if need be."""
-    with open(folder / LOG, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(row))
-        if not file.tell():
-            writer.writeheader()
-        writer.writerow(row)
+def _differences(found: Any, wanted: Any, name: str = "") -> list[str]:
+    """A line for each setting that differs, however deep it is."""
+    if found == wanted:
+        return []
+    pairs = _pairs(found, wanted)
+    if pairs is None:
+        return [f"  {name.removeprefix('.')}: {_short(found)}, now {_short(wanted)}"]
+    parts = (_differences(*pair, f"{name}.{part}") for part, pair in pairs.items())
+    return list(itertools.chain.from_iterable(parts))
 
 
-def history(log: Path) -> dict[str, list[float]]:
-    """The columns of a log, one value for each epoch."""
-    with open(log, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return {name: [float(row[name]) for row in rows] for name in rows[0]}
+def _pairs(found: Any, wanted: Any) -> dict[Any, tuple[Any, Any]] | None:
+    """What two settings consist of, by name or by number; None if they are values."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        names = sorted({*found, *wanted})
+        return {name: (found.get(name), wanted.get(name)) for name in names}
+    lists = isinstance(found, list) and isinstance(wanted, list)
+    if lists and len(found) == len(wanted) and isinstance(found[0], dict | list):
+        return dict(enumerate(zip(found, wanted, strict=True)))
+    return None
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file that is there entirely or not at all."""
-    partial = path.with_name(f"partial-{path.name}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
-
-
-def _checkpoints(folder: Path) -> dict[int, Path]:
-    paths = folder.glob(f"epoch-*{_SUFFIX}")
-    return {int(path.name[len("epoch-") : -len(_SUFFIX)]): path for path in paths}
-
-
-def _keep_rows(log: Path, epochs: int) -> None:
-    """Removes rows that were written after the checkpoint, or in part."""
-    text = log.read_text(encoding="utf-8") if log.exists() else ""
-    kept = "".join(text.splitlines(keepends=True)[: epochs + 1]) if epochs else ""
-    if kept != text:
-        write_whole(log, kept)
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."

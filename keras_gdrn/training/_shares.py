@@ -1,98 +1,111 @@
-"""Batches for several devices."""
+"""Batches for several devices: each device gets an equal share."""
 
+import dataclasses
 import itertools
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+import keras
 import numpy as np
 
 from . import _processes
+from ._recipe import Recipe
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 
-class SharedBatches:
-    """Batches of which each of `replicas` devices gets an equal share.
-
-    A last one that cannot be divided is whole on each device. So its mean loss, its
-    gradient and its batch statistics are those of one device, which they would not be
-    after filling it up; but Keras counts its images once for each device, which `mean`
-    corrects.
-
-    Args:
-        batches: of (images, labels), of one size but for the last one.
-        replicas: number of devices, of all processes.
+def recipe_on(devices: int, recipe: Recipe) -> Recipe:
+    """The recipe with the largest batch size that the devices can share.
 
     Raises:
-        ValueError: if the size of the batches is no multiple of `replicas`.
-
-    Attributes:
-        data: `tf.data.Dataset` of the part of this process in each batch.
-        steps: number of batches.
+        ValueError: if there are more devices than images in a batch.
     """
-
-    def __init__(self, batches: "tf.data.Dataset", replicas: int):
-        import tensorflow as tf
-
-        self.replicas = replicas
-        self.steps = int(batches.cardinality())
-        self.sizes: set[int] = set()
-        self.data = batches.map(self._shared, num_parallel_calls=tf.data.AUTOTUNE)
-        self.data = self.data.prefetch(tf.data.AUTOTUNE)
-
-    def mean(self, before: float, after: float) -> float:
-        """The mean over all images, each counted once.
-
-        Args:
-            before: Keras' mean over all batches but the last one.
-            after: Keras' mean over all batches.
-        """
-        full, last = max(self.sizes), min(self.sizes)
-        copies = self.replicas if last % self.replicas else 1
-        others = (self.steps - 1) * full
-        weight = others * (1 - 1 / copies) / (others + last)
-        return weight * before + (1 - weight) * after
-
-    def _shared(self, images: "tf.Tensor", labels: "tf.Tensor") -> tuple:
-        import tensorflow as tf
-
-        size = tf.numpy_function(self._noted, [tf.shape(labels)[0]], "int32")
-        copies = tf.where(size % self.replicas > 0, self.replicas, 1)
-        part = size * copies // _processes.count()
-        start = part * _processes.number()
-
-        def own(batch: "tf.Tensor") -> "tf.Tensor":
-            multiples = tf.stack([copies] + [1] * (len(batch.shape) - 1))
-            return tf.tile(batch, multiples)[start : start + part]
-
-        return own(images), own(labels)
-
-    def _noted(self, size: np.ndarray) -> np.ndarray:
-        self.sizes.add(int(size))
-        return size
-
-
-def check_divisible(what: str, size: int, replicas: int) -> None:
-    """Raises an error unless batches of this size can be shared out."""
-    if size % replicas:
-        divisors = [n for n in range(1, replicas) if size % n == 0]
+    size = recipe.batch_size
+    if size < devices:
         raise ValueError(
-            f"{what} must be a multiple of the number of devices; {size} images can be "
-            f"shared out to {divisors} devices. Received: {size} on {replicas} devices"
+            "`recipe.batch_size` must be at least the number of devices. "
+            f"Received: {size} on {devices} devices"
         )
+    return dataclasses.replace(recipe, batch_size=size - size % devices)
 
 
-def withheld(
-    batches: "tf.data.Dataset", blank: tuple, begun: Callable[[], bool]
-) -> "tf.data.Dataset":
-    """`batches` repeated; iterators made before training has begun get `blank` instead.
+def whole_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset":
+    """Training batches of one size that the devices can share; this process' part.
 
-    Under a strategy, TensorFlow looks at one batch before it makes the iterator to
-    train with. That would be an iteration over `batches`, which has its own order.
+    What is left out of an epoch comes up in another one, as the data are shuffled: of
+    each batch, the images beyond a multiple of `devices`, and the last batch, which
+    may be smaller, unless the shape of the batches says that it is not.
     """
     import tensorflow as tf
 
+    steps, spec = int(batches.cardinality()), cast(Any, batches.element_spec)
+    if steps > 1 and spec[0].shape[0] is None:
+        batches = batches.take(steps - 1)
+
+    def cut(*batch: Any) -> tuple:
+        size: Any = tf.shape(batch[0])[0]
+        message = f"A batch must have an image for each of {devices} devices."
+        enough = tf.debugging.assert_greater_equal(size, devices, message)
+        with tf.control_dependencies([enough] if enough is not None else []):
+            return tuple(part[: size - size % devices] for part in batch)
+
+    return _own_part(batches.map(cut, num_parallel_calls=tf.data.AUTOTUNE))
+
+
+def filled_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset":
+    """Validation batches filled up to a multiple of `devices`; this process' part.
+
+    What is filled in has the weight zero. Keras divides the sum of the weighted losses
+    by the number of all images, these included: so the weight of the others is, on the
+    whole, as much more than one.
+    """
+    import tensorflow as tf
+
+    sizes = [len(batch[0]) for batch in batches]  # only of the last one is it unknown
+    rows = [size + -size % devices for size in sizes]
+    weight = sum(rows) / sum(sizes)
+
+    def fill(images: Any, labels: Any, *given: Any) -> tuple:
+        size: Any = tf.shape(images)[0]
+        row = tf.range(size + -size % devices)
+        weights = tf.where(row < size, weight, 0.0)
+        filled = [tf.gather(part, row % size) for part in (images, labels, *given)]
+        return *filled[:2], weights * filled[2] if given else weights
+
+    return _own_part(batches.map(fill, num_parallel_calls=tf.data.AUTOTUNE))
+
+
+def repeated(
+    batches: "tf.data.Dataset", model: keras.Model, devices: int
+) -> tuple["tf.data.Dataset", list[keras.callbacks.Callback]]:
+    """The batches of all epochs, and the callbacks that these need.
+
+    Keras makes one iterator over them then, else some per epoch.
+    """
+    if devices == 1 or keras.backend.backend() != "tensorflow":
+        return batches.repeat(), []
+    spec = cast(Any, batches.element_spec)
+    # Where one of the two leaves the size of the images open, the other has it.
+    image = spec[0].shape[1:].merge_with(model.input_shape[1:])
+    shapes = [image, *(part.shape[1:] for part in spec[1:])]
+    blank = tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
+    training, begun = repeated_in_training(batches, blank)
+    return training, [begun]
+
+
+def repeated_in_training(
+    batches: "tf.data.Dataset", blank: tuple
+) -> tuple["tf.data.Dataset", keras.callbacks.Callback]:
+    """`batches` repeated, and the callback which tells that training has begun.
+
+    Under a strategy, Keras looks at one batch before it makes the iterator to train
+    with. That would be an iteration over `batches`, which has its own order: so
+    iterators made before training get `blank` instead.
+    """
+    import tensorflow as tf
+
+    begun = []  # holds something then
+    callback = keras.callbacks.LambdaCallback(on_train_begin=begun.append)
     blanks = tf.data.Dataset.from_tensors(blank)
 
     def chosen(training: "tf.Tensor") -> "tf.data.Dataset":
@@ -100,7 +113,19 @@ def withheld(
         return blanks.take(1 - training).concatenate(batches.take(-training))
 
     phases: tf.data.Dataset = tf.data.Dataset.from_generator(
-        lambda: itertools.repeat(int(begun())),
+        lambda: itertools.repeat(int(bool(begun))),
         output_signature=tf.TensorSpec((), "int64"),
     )
-    return phases.flat_map(chosen).prefetch(tf.data.AUTOTUNE)
+    return phases.flat_map(chosen).prefetch(tf.data.AUTOTUNE), callback
+
+
+def _own_part(batches: "tf.data.Dataset") -> "tf.data.Dataset":
+    import tensorflow as tf
+
+    processes, number = _processes.count(), _processes.number()
+
+    def own(*batch: Any) -> tuple:
+        part = tf.shape(batch[0])[0] // processes
+        return tuple(x[number * part : (number + 1) * part] for x in batch)
+
+    return batches.map(own).prefetch(tf.data.AUTOTUNE)

@@ -56,6 +56,15 @@ def test_networks_and_recipes_are_the_papers(within):
     assert EXPERIMENTS["cifar10_single"].stages[0].recipe.batch_size == 128
 
 
+def test_scale_dropout_is_the_papers():
+    dropout = {name: e.network.scale_dropout for name, e in EXPERIMENTS.items()}
+    assert dropout["fashion_mnist_max"] == 0.2
+    assert dropout["fashion_mnist_max_without_label_smoothing"] == 0.1
+    assert dropout["cifar10_max_without_label_smoothing"] == 0.3
+    assert dropout["stl10_single_scale"] == 0
+    assert dropout["digits_without_scale_dropout"] == 0
+
+
 def test_small_networks_are_smaller(within):
     of_the_paper = [e for e in EXPERIMENTS.values() if e.dataset != "digits"]
     for full in of_the_paper:

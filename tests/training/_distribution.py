@@ -5,6 +5,7 @@ is made. Arguments: `devices FILE` or `process FILE HOST:PORT NUMBER`.
 """
 
 import contextlib
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -13,15 +14,24 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from keras_gdrn.data import rescaled_arrays
+from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.layers import GaussDerConv, ScaleChannels, ScalePooling
 from keras_gdrn.training import Augmentation, Recipe, fit, on_devices
 
 DEVICES = 2
 BACKEND = keras.backend.backend()
-TRAINING = rescaled_arrays("digits", "train", canvas=12, limit=45)  # 16 + 16 + 13
+TRAINING = rescaled_arrays("digits", "train", canvas=12, limit=45)
 VALIDATION = rescaled_arrays("digits", "test", canvas=12, limit=29)  # 16 + 13
 RECIPE = Recipe(2, 16, augmentation=Augmentation(flip=0.5, brightness=0.2))
+ODD_RECIPE = dataclasses.replace(RECIPE, batch_size=17)  # 17 + 17 + 11
+
+
+def whole(size: int, part: int) -> tf.data.Dataset:
+    """Of each of two batches of an epoch of this size, this part: for one device."""
+    data = rescaled(
+        "digits", "train", canvas=12, limit=45, batch_size=size, shuffle=True
+    )
+    return data.take(2).map(lambda images, labels: (images[:part], labels[:part]))
 
 
 def network(dropout: float = 0.0) -> keras.Model:
@@ -40,10 +50,10 @@ def network(dropout: float = 0.0) -> keras.Model:
     return keras.Model(image, pooling(channels(image)))
 
 
-def trained(count, data=TRAINING, dropout=0.0, **options) -> dict:
+def trained(count, data=TRAINING, dropout=0.0, recipe=RECIPE, **options) -> dict:
     with on_devices(count):
         model = network(dropout)
-        history = fit(model, RECIPE, data, verbose=0, **options).history
+        history = fit(model, recipe, data, verbose=0, **options).history
     history.pop("seconds")
     return {
         "history": history,
@@ -107,20 +117,23 @@ def on_virtual_devices(folder: Path) -> dict:
         parts = [tf.config.LogicalDeviceConfiguration() for _ in range(DEVICES)]
         tf.config.set_logical_device_configuration(cpu, parts)
     results: dict = {
-        "one": trained(1, validation_data=VALIDATION),
+        "one": trained(1, whole(16, 16), validation_data=VALIDATION),
         "all": in_two_calls(folder),
+        "odd one": trained(1, whole(17, 16)),
+        "odd all": trained("all", recipe=ODD_RECIPE),
         "built elsewhere": refused(on_devices("all"), model=network()),
-        "batch of 15": refused(on_devices("all"), Recipe(1, 15)),
-        "validation": refused(
-            on_devices("all"),
+        "batch of 1": refused(on_devices("all"), Recipe(1, 1)),
+        "validation by 9": trained(
+            "all",
             validation_data=tf.data.Dataset.from_tensor_slices(VALIDATION).batch(9),
         ),
-        "3 steps": refused(on_devices("all"), steps_per_execution=3),
     }
     if BACKEND == "tensorflow":
         results["draws"] = draws()
         results["XLA"] = refused(on_devices("all"), jit_compile=True)
+        results["2 steps"] = refused(on_devices("all"), steps_per_execution=2)
     else:
+        results["2 steps"] = trained("all", steps_per_execution=2)
         even = tuple(part[:32] for part in TRAINING)
         for count in (1, "all"):
             results[f"dropout {count}"] = trained(count, even, dropout=0.3)

@@ -175,3 +175,23 @@ def test_other_shapes_are_refused(shape):
 def test_values_are_checked(name, value):
     with pytest.raises(ValueError, match=f"`{name}` must be .* {name}={value!r}"):
         Augmentation(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "given", [(255 * images(2)).astype("uint8"), 255 * images(2)], ids=["bytes", "255"]
+)
+def test_images_that_are_not_in_0_to_1(given):
+    message = r"divide images of 8 bits by 255 \(`.* / 255`\)"
+    for one in (given, tf.constant(given), given[0]):
+        with pytest.raises(ValueError, match=message):
+            augment(one, (0, 1), PAPER)
+    data = tf.data.Dataset.from_tensors(given)
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+        list(data.map(lambda batch: augment(batch, (0, 1), PAPER)))
+
+
+def test_standardized_images_can_be_cropped_and_flipped():
+    given = 5.5 * images() - 2.5
+    found = augment(given, (0, 1), Augmentation(padding=1, flip=0.5))
+    assert found.min() < -2.4
+    assert found.max() > 2.9

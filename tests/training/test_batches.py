@@ -74,6 +74,12 @@ def test_each_batch_is_augmented_by_numbers_of_its_own():
     assert 0.2 < kept.mean() < 0.8
 
 
+@pytest.mark.parametrize(("size", "known"), [(16, None), (25, 25)])
+def test_batches_of_arrays_tell_whether_all_are_whole(size, known):
+    batches = training_batches((IMAGES, LABELS), Recipe(1, size), classes=10)
+    assert [part.shape[0] for part in batches.element_spec] == [known, known]
+
+
 @pytest.mark.parametrize("label", [-1, 10])
 def test_labels_beyond_the_classes(label):
     labels = LABELS.copy()

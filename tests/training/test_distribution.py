@@ -15,8 +15,6 @@ import tensorflow as tf
 from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Recipe, _devices, _shares, fit, on_devices
-from keras_gdrn.training._callbacks import LastBatch
-from keras_gdrn.training._shares import SharedBatches
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the processes choose the backend"
@@ -105,6 +103,30 @@ def test_two_devices_train_as_one(on_two_devices, backend):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_images_that_cannot_be_shared_out_are_left_out(on_two_devices, backend):
+    found = on_two_devices[backend]
+    assert_same_training(found["odd all"], found["odd one"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_the_size_of_validation_batches_does_not_matter(on_two_devices, backend):
+    found = on_two_devices[backend]
+    assert_same_training(found["validation by 9"], found["one"])
+
+
+@pytest.mark.slow
+def test_several_steps_per_execution(on_two_devices):
+    found = on_two_devices["jax"]
+    expected = found["one"]["history"]
+    for name, values in found["2 steps"]["history"].items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-5)
+    refused = on_two_devices["tensorflow"]["2 steps"]
+    assert refused.startswith("ValueError: On TensorFlow, `steps_per_execution` must")
+
+
+@pytest.mark.slow
 def test_two_processes_train_as_one(on_two_devices, as_two_processes):
     for process in as_two_processes:
         assert process["all"]["devices"] == 2
@@ -144,9 +166,7 @@ def test_saved_networks_do_not_tell_how_they_were_trained(on_two_devices):
     ("case", "message"),
     [
         ("built elsewhere", "`model` must be built for the devices that train it"),
-        ("batch of 15", "`recipe.batch_size` must be a multiple of the number of"),
-        ("validation", "The batch size of `validation_data` must be a multiple"),
-        ("3 steps", "`steps_per_execution` must be 1 on several devices"),
+        ("batch of 1", "`recipe.batch_size` must be at least the number of devices"),
     ],
 )
 def test_unfit_arguments_on_two_devices(on_two_devices, backend, case, message):
@@ -219,29 +239,49 @@ def batches(size: int) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(size)
 
 
-def test_a_last_batch_that_cannot_be_divided_is_whole_on_each_device():
-    shared = [labels.numpy() for _, labels in SharedBatches(batches(4), 2).data]
-    assert [len(labels) for labels in shared] == [4, 4, 4, 2]
-    np.testing.assert_array_equal(np.concatenate(shared)[:13], LABELS)
-    np.testing.assert_array_equal(shared[-1], np.repeat(LABELS[-1:], 2))
-    assert len(next(iter(SharedBatches(batches(13), 4).data))[1]) == 52
+@pytest.mark.parametrize(
+    ("size", "devices", "sizes"), [(5, 2, [4, 4]), (4, 2, [4, 4, 4]), (13, 4, [12])]
+)
+def test_batches_of_training_are_whole(size, devices, sizes):
+    data = _shares.whole_batches(batches(size), devices)
+    assert int(data.cardinality()) == len(sizes)
+    found = [labels.numpy().tolist() for _, labels in data]
+    starts = range(0, len(LABELS), size)
+    assert found == [
+        LABELS[start : start + part].tolist()
+        for start, part in zip(starts, sizes, strict=False)
+    ]
+
+
+def test_no_batch_is_left_out_where_all_are_whole():
+    data = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS))
+    data = _shares.whole_batches(data.batch(6, drop_remainder=True), 2)
+    assert [len(labels) for _, labels in data] == [6, 6]
+
+
+def test_batches_that_are_too_small():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="for each of 14 devices"):
+        list(_shares.whole_batches(batches(13), 14))
 
 
 @pytest.mark.parametrize("size", [4, 8, 13])
-@pytest.mark.parametrize("replicas", [2, 4])
-def test_means_count_each_image_once(size, replicas):
-    """Against the mean over all images, from the means that Keras would give."""
-    shared = SharedBatches(batches(size), replicas)
-    values = np.random.default_rng(0).normal(size=10)
-    means, rows, logs = [], [], {}
-    callback = LastBatch(shared, None)
-    for step, (_, labels) in enumerate(shared.data):
-        means.append(values[labels.numpy()].mean())
-        rows.append(len(labels))
-        logs = {"loss": np.average(means, weights=rows)}
-        callback.on_train_batch_end(step, dict(logs))
-    callback.on_epoch_end(0, logs)
-    np.testing.assert_allclose(logs["loss"], values[LABELS].mean(), rtol=1e-12)
+@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_validation_counts_each_image_once(size, devices, weighted):
+    """Against what Keras says of the same batches on one device."""
+    data = batches(size).map(lambda x, y: (x, tf.one_hot(y, 10)))
+    if weighted:
+        data = data.map(lambda x, y: (x, y, tf.reduce_mean(x, axis=(1, 2, 3))))
+    filled = _shares.filled_batches(data, devices)
+    assert all(len(batch[1]) % devices == 0 for batch in filled)
+    model = small_network()
+    loss = keras.losses.CategoricalCrossentropy(from_logits=True)
+    model.compile(loss=loss, weighted_metrics=["accuracy"])
+    np.testing.assert_allclose(
+        model.evaluate(filled, verbose=0),
+        model.evaluate(data, verbose=0),
+        rtol=1e-6,
+    )
 
 
 def test_what_is_looked_at_before_training_is_not_an_iteration():
@@ -254,11 +294,12 @@ def test_what_is_looked_at_before_training_is_not_an_iteration():
     data = tf.data.Dataset.from_generator(
         numbers, output_signature=tf.TensorSpec((), "int64")
     )
-    data = _shares.withheld(
-        data.map(lambda n: (n, n)), (np.int64(-1), np.int64(-1)), lambda: begun
+    data, callback = _shares.repeated_in_training(
+        data.map(lambda n: (n, n)), (np.int64(-1), np.int64(-1))
     )
     looked_at = [int(n) for n, _ in data.take(2)]
     assert (looked_at, made) == ([-1, -1], [])
     begun = True
+    callback.on_train_begin(None)
     assert [int(n) for n, _ in data.take(5)] == [0, 1, 2, 0, 1]
     assert made == [True] * len(made)

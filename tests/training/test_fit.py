@@ -14,12 +14,11 @@ import pytest
 
 from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Augmentation, Recipe, fit
+from keras_gdrn.training import Augmentation, Recipe, TimeLimit, fit
 
 RECIPE = Recipe(
     epochs=3,
     batch_size=16,
-    scale_dropout=0.3,
     augmentation=Augmentation(padding=1, flip=0.5, brightness=0.2),
 )
 ARRAYS = rescaled_arrays("digits", "train", canvas=24, limit=60)
@@ -183,6 +182,19 @@ def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
         assert len(found.epoch) == epochs
 
 
+def test_calls_share_a_time_limit(tmp_path):
+    limit = TimeLimit(minutes=0)
+    for folder in ("one", "other"):  # there is time for an epoch of each
+        out = tmp_path / folder
+        found = fit(network(), RECIPE, ARRAYS, out=out, max_minutes=limit, verbose=0)
+        assert len(found.epoch) == 1
+    assert limit.is_reached(0)
+    limit = TimeLimit(minutes=60)
+    found = fit(network(), RECIPE, ARRAYS, max_minutes=limit, verbose=0)
+    assert len(found.epoch) == 3
+    assert limit.longest == pytest.approx(max(found.history["seconds"]), abs=0.1)
+
+
 @pytest.mark.slow
 def test_it_learns():
     data = digits(limit=300)
@@ -234,7 +246,13 @@ def test_another_run_is_not_overwritten(tmp_path):
     ("data", "message"),
     [
         ([ARRAYS], "`data` must be arrays"),
+        (list(ARRAYS), r"as a tuple.*use `model.fit`. Received: a list of 2"),
+        (ARRAYS[0], r"`data` must be arrays.*use `model.fit`. Received: ndarray"),
         ((ARRAYS[0], ARRAYS[1][:-1]), "as many labels as images"),
+        ((*ARRAYS, np.ones(3)), "as many weights as images"),
+        ((ARRAYS[0], ARRAYS[1].astype(str)), r"number their names.*return_inverse"),
+        ((ARRAYS[0], np.eye(7)[ARRAYS[1] % 7]), r"one-hot \(N, 10\).*`model.fit`"),
+        ((ARRAYS[0][..., 0], ARRAYS[1]), r"images \(N, H, W, C\).*use `model.fit`"),
         (digits(batch_size=None), "`data` must have batches of images"),
         (digits().repeat(), "known, finite number of batches"),
         (digits(batch_size=8), "recipe's size, 16. Received: a batch of 8"),
@@ -243,6 +261,28 @@ def test_another_run_is_not_overwritten(tmp_path):
 def test_unfit_data(data, message):
     with pytest.raises(ValueError, match=message):
         fit(network(), RECIPE, data)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recipe": "cifar"}, r"one of \[.*'rescaled_cifar10',.*recipe='cifar'"),
+        ({"recipe": 3}, r"must be a `Recipe` or a name in `RECIPES`.*recipe=3"),
+        ({"class_weight": {0: 1.0}}, r"a weight for each class from 0 to 9"),
+        ({"class_weight": [1.0] * 10}, r"a weight for each class from 0 to 9"),
+    ],
+)
+def test_unfit_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        fit(network(), **{"recipe": RECIPE, "data": ARRAYS, **options})
+
+
+@pytest.mark.parametrize("row", [[2.0, -1.0], [0.5, 0.0]])
+def test_one_hot_labels_are_shares(row):
+    labels = np.eye(10)[ARRAYS[1]]
+    labels[3] = [*row, *[0.0] * 8]
+    with pytest.raises(Exception, match="must be shares that add up to 1"):
+        fit(network(), RECIPE, (ARRAYS[0], labels), verbose=0)
 
 
 def test_labels_beyond_the_classes():
@@ -257,10 +297,98 @@ def test_steps_that_do_not_fill_their_executions():
 
 
 def test_unfit_models():
-    with pytest.raises(ValueError, match=r"`recipe` wants a scale dropout of 0\.3"):
-        fit(gauss_der_network(scale_dropout=0.2), RECIPE, ARRAYS)
-    with pytest.raises(ValueError, match="`model` must return scores of shape"):
+    with pytest.raises(ValueError, match=r"`model` must return scores.*use `model.fit"):
         image = keras.Input((24, 24, 1))
         fit(keras.Model(image, keras.layers.ReLU()(image)), RECIPE, ARRAYS)
     with pytest.raises(ValueError, match=r"`max_minutes` must be .* max_minutes=-1"):
         fit(network(), RECIPE, ARRAYS, max_minutes=-1)
+
+
+def whole_history(model, data, recipe=None, **options):
+    return fit(model, recipe or Recipe(2, 16), data, verbose=0, **options).history
+
+
+def test_kinds_of_labels_are_the_same_training():
+    images, labels = ARRAYS
+    expected, one_hot = network(), np.eye(10)[labels]
+    whole_history(expected, ARRAYS)
+    for given in (labels[:, None], labels.astype("float64"), one_hot, one_hot > 0):
+        model = network()
+        whole_history(model, (images, given))
+        assert_same_weights(model, expected)
+
+
+def test_recipes_have_names(monkeypatch):
+    fitted = []
+    monkeypatch.setattr(keras.Model, "fit", lambda _, data, **rest: fitted.append(rest))
+    fit(network(), "rescaled_fashion_mnist", ARRAYS)
+    assert fitted[0]["epochs"] == 32
+
+
+def test_images_of_weight_zero_are_not_trained_on():
+    images, labels = ARRAYS
+    weights = np.repeat([1.0, 0.0], 30)
+    wrong = np.where(weights > 0, labels, (labels + 1) % 10)
+    one, other = network(), network()
+    history = whole_history(one, (images, labels, weights), Recipe(3, 60))
+    found = whole_history(other, (images, wrong, weights), Recipe(3, 60))
+    assert_same_weights(one, other)
+    assert history["accuracy"] == found["accuracy"]
+    with pytest.raises(AssertionError):
+        other = network()
+        whole_history(other, (images, wrong), Recipe(3, 60))
+        assert_same_weights(one, other)
+
+
+def test_weights_of_classes_are_weights_of_their_images():
+    images, labels = ARRAYS
+    of_class = {number: 1.0 + number for number in range(10)}
+    one, other = network(), network()
+    whole_history(one, ARRAYS, class_weight=of_class)
+    whole_history(other, (images, labels, 1.0 + labels))
+    for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_networks_with_one_output(shape):
+    images, labels = ARRAYS
+    image = keras.Input((24, 24, 1))
+    model = keras.Sequential([image, keras.layers.Flatten(), keras.layers.Dense(1)])
+    is_round = np.isin(labels, [0, 6, 8, 9]).astype("int32")
+    recipe = Recipe(20, 60, label_smoothing=0.0)
+    data = (images, is_round.reshape(shape))
+    history = whole_history(model, data, recipe, validation_data=data)
+    scores = np.asarray(model(images))[:, 0]
+    assert history["val_accuracy"][-1] == pytest.approx(
+        np.mean((scores > 0) == is_round), abs=1e-6
+    )
+    loss = np.logaddexp(0, np.where(is_round == 1, -scores, scores)).mean()
+    assert history["val_loss"][-1] == pytest.approx(loss, rel=1e-5)
+    assert history["val_accuracy"][-1] > 0.9
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        (255 * ARRAYS[0]).astype("uint8"),
+        255 * ARRAYS[0],
+        16 * ARRAYS[0].astype("float64"),  # as scikit-learn has its digits
+        np.full_like(ARRAYS[0], np.nan),
+    ],
+    ids=["bytes", "0 to 255", "0 to 16", "nan"],
+)
+def test_images_that_are_not_in_0_to_1(images):
+    labels = ARRAYS[1]
+    with pytest.raises(ValueError, match=r"divide .* by 255 \(`.* / 255`\). Received"):
+        fit(network(), RECIPE, (images, labels))
+    with pytest.raises(ValueError, match=r"divide .* by 255 \(`.* / 255`\). Received"):
+        fit(network(), RECIPE, ARRAYS, validation_data=(images, labels))
+
+
+def test_standardized_images():
+    images, labels = ARRAYS
+    standardized = (images - images.mean()) / images.std()
+    assert standardized.max() > 2
+    history = whole_history(network(), (standardized, labels))
+    assert np.all(np.isfinite(history["loss"]))

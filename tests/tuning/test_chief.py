@@ -10,7 +10,8 @@ import pytest
 from chief import Chief, NoWorkers, _leave_to_workers, serve
 from keras_tuner.src import protos, utils
 from mended import mend_keras_tuner, mend_reloaded
-from timed import OutOfTime, TimeLimit
+
+from keras_gdrn.training import OutOfTime, TimeLimit
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
@@ -35,8 +36,8 @@ def make_tuner(folder, trials=3):
     )
 
 
-def make_chief(oracle, minutes=float("inf")):
-    return Chief(oracle, "this", PATIENCE, TimeLimit(60 * minutes))
+def make_chief(oracle, minutes=None):
+    return Chief(oracle, "this", PATIENCE, TimeLimit(minutes))
 
 
 @pytest.fixture

@@ -75,8 +75,7 @@ def test_defaults_are_the_network_for_cifar10():
     assert architecture.pop("widths") == list(preset.widths)
     for name, value in architecture.items():
         assert value == getattr(preset, name)
-    paper = dataclasses.replace(RECIPES["rescaled_cifar10"], scale_dropout=None)
-    assert hypermodel.recipe(hp, 90) == paper
+    assert hypermodel.recipe(hp, 90) == RECIPES["rescaled_cifar10"]
 
 
 def test_separable_network_of_the_paper():

@@ -13,8 +13,9 @@ import search
 from chief import Chief
 from keras_tuner.src import protos
 from keras_tuner.src.distribute.oracle_chief import OracleServicer
-from timed import TimeLimit
 from worker import find_chief, follow
+
+from keras_gdrn.training import TimeLimit
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"

@@ -1,0 +1,30 @@
+"""Files that are there entirely or not at all, and that tell when they are damaged."""
+
+import hashlib
+import os
+from pathlib import Path
+
+# Behind the content: what follows is its SHA-256. HDF5 ignores what is behind its end.
+_MARK = b"\nsha256:"
+_LENGTH = len(_MARK) + hashlib.sha256().digest_size
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file that is there entirely or not at all."""
+    partial = path.with_name(f"partial-{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def append_checksum(path: Path) -> None:
+    """Adds the checksum of a file to its end."""
+    digest = hashlib.sha256(path.read_bytes()).digest()
+    with path.open("ab") as file:
+        file.write(_MARK + digest)
+
+
+def has_valid_checksum(path: Path) -> bool:
+    """Whether a file is what it was when `append_checksum` was called."""
+    content = path.read_bytes()
+    digest = hashlib.sha256(content[:-_LENGTH]).digest()
+    return content[-_LENGTH:] == _MARK + digest

@@ -1,0 +1,78 @@
+"""One folder, one process."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+LOCK = "partial.lock"
+
+
+@contextlib.contextmanager
+def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
+    """Keeps a folder to this process for as long as the context lasts.
+
+    The operating system holds the lock: it is free again when the process has ended,
+    however it did.
+
+    Args:
+        folder: made if need be. The file `partial.lock` is in it meanwhile.
+
+    Raises:
+        BlockingIOError: if the folder belongs to another process, or to another call in
+            this one.
+
+    Example:
+
+    >>> with lock_folder("runs/mine"):
+    ...     search()
+    """
+    path = Path(folder) / LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = _locked(path)
+    try:
+        yield
+    finally:
+        # In this order: who opens the file now finds that it is not there any more.
+        with contextlib.suppress(OSError):  # Windows keeps a file that is open
+            path.unlink()
+        file.close()
+
+
+def _locked(path: Path) -> IO:
+    while True:
+        file = path.open("a+b")
+        try:
+            _lock(file)
+            if _is_at(file, path):
+                return file
+        except (BlockingIOError, PermissionError) as error:
+            file.close()
+            raise BlockingIOError(
+                f"{path.parent} is in use by another process, which is at work on the "
+                "same run: wait for its end, or choose another folder."
+            ) from error
+        file.close()  # whoever had it has just removed it
+
+
+def _lock(file: IO) -> None:
+    if sys.platform == "win32":
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _is_at(file: IO, path: Path) -> bool:
+    """Whether the path still leads to the open file."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

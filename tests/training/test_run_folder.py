@@ -1,0 +1,311 @@
+"""The folder of a run: what it refuses, who may use it, and what is damaged."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
+from keras_gdrn.training._settings import architecture
+
+RNG = np.random.default_rng(0)
+ARRAYS = (RNG.random((12, 16, 16, 1), "float32"), np.arange(12) % 3)
+RECIPE = Recipe(epochs=3, batch_size=6)
+
+
+def network(**options) -> keras.Model:
+    """A plain network, of which each option changes nothing but itself."""
+    keras.utils.set_random_seed(0)
+    given = {"activation": "relu", "rate": 0.2, "trainable": True, **options}
+    rate = given.pop("rate")
+    return keras.Sequential(
+        [
+            keras.Input((16, 16, 1)),
+            keras.layers.Conv2D(2, 3, **given),
+            keras.layers.Dropout(rate),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3, dtype="float32"),
+        ]
+    )
+
+
+def gauss_der_network(**options) -> keras.Model:
+    arguments = {"ratio": 1.3, "sigma0": (1.0,), "boundary": "zero", **options}
+    return gauss_der_resnet((16, 16, 1), 3, (2, 2), **arguments)
+
+
+def train(out, model=None, data=ARRAYS, epochs_now=1, **options):
+    """Trains for an epoch, or for some."""
+    minutes = 0 if epochs_now == 1 else None
+    options = {"recipe": RECIPE, "max_minutes": minutes, "verbose": 0, **options}
+    return fit(model or network(), data=data, out=out, **options)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A run after one epoch, not to be written to."""
+    folder = tmp_path_factory.mktemp("run")
+    train(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"activation": "tanh"}, r"activation: relu, now tanh"),
+        ({"rate": 0.3}, r"rate: 0\.2, now 0\.3"),
+        ({"trainable": False}, r"trainable: True, now False"),
+    ],
+)
+def test_another_architecture_is_refused(run, options, message):
+    with pytest.raises(FileExistsError, match=message):
+        train(run, network(**options))
+
+
+def test_another_precision_is_refused(run):
+    keras.config.set_dtype_policy("mixed_float16")
+    message = r"dtype_policy: float32, now mixed_float16"
+    with pytest.raises(FileExistsError, match=message):
+        train(run, network())
+
+
+def test_other_data_of_the_same_size_are_refused(run):
+    images, labels = ARRAYS
+    for other in ((1 - images, labels), (images, labels[::-1]), (*ARRAYS, np.ones(12))):
+        with pytest.raises(FileExistsError, match=r"data.*: .*\[12.*, now .*\[12"):
+            train(run, data=other)
+
+
+def test_other_weights_of_classes_are_refused(run):
+    with pytest.raises(FileExistsError, match=r"class_weight: None, now {'0': 1\.0,"):
+        train(run, class_weight={0: 1, 1: 1, 2: 2})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ratio": 1.4}, r"layers\.\d block1\.sigma: 1\.3.*, now 1\.4"),
+        ({"boundary": "symmetric"}, r"boundary: zero, now symmetric"),
+        ({"scale_dropout": 0.2}, r"dropout: 0\.0, now 0\.2"),
+        ({"receptive_field": None}, r"receptive_field: auto, now None"),
+    ],
+)
+def test_another_scale_channel_is_refused(tmp_path, options, message):
+    decided = {"architecture": architecture(gauss_der_network())}
+    claim_folder(tmp_path, decided)
+    claim_folder(tmp_path, {"architecture": architecture(gauss_der_network())})
+    other = {"architecture": architecture(gauss_der_network(**options))}
+    with pytest.raises(FileExistsError, match=message):
+        claim_folder(tmp_path, other)
+
+
+def test_frozen_layers_within_scale_channels_are_seen():
+    one, other = gauss_der_network(), gauss_der_network()
+    assert architecture(one) == architecture(other)
+    other.get_layer("scale_channels").network.get_layer("stem_conv").trainable = False
+    assert architecture(one) != architecture(other)
+
+
+def test_how_layers_are_connected_is_seen():
+    def crossed(swap: bool) -> keras.Model:
+        image = keras.Input((4,))
+        one = keras.layers.Dense(3)(image)
+        other = keras.layers.Dense(3, activation="relu")(image)
+        branches = [other, one] if swap else [one, other]
+        return keras.Model(image, keras.layers.Subtract()(branches))
+
+    assert architecture(crossed(False)) == architecture(crossed(False))
+    assert architecture(crossed(False)) != architecture(crossed(True))
+
+
+def test_the_order_of_layers_is_seen():
+    def chain(*kinds: type) -> keras.Model:
+        return keras.Sequential([keras.Input((4,)), *(kind() for kind in kinds)])
+
+    one, other = keras.layers.ReLU, keras.layers.BatchNormalization
+    assert architecture(chain(one, other)) == architecture(chain(one, other))
+    assert architecture(chain(one, other)) != architecture(chain(other, one))
+
+
+def test_long_lists_of_differences_are_cut(tmp_path):
+    claim_folder(tmp_path, {f"name{n:02}": 0 for n in range(20)})
+    with pytest.raises(FileExistsError, match=r"name07: 0, now 1\n  and 12 more$"):
+        claim_folder(tmp_path, {f"name{n:02}": 1 for n in range(20)})
+
+
+def test_rows_know_their_columns(tmp_path):
+    """Validation data and what callbacks log come and go between calls."""
+    first = train(tmp_path, validation_data=ARRAYS).history
+    second = train(tmp_path).history
+    third = train(tmp_path, validation_data=ARRAYS).history
+    assert list(third) == list(first)
+    for name, values in first.items():
+        assert third[name][0] == values[0]
+    assert third["loss"][1] == second["loss"][1]
+    assert third["seconds"][1] < 1e3
+    assert np.isnan(third["val_loss"]).tolist() == [False, True, False]
+
+
+def test_logs_of_callbacks_may_be_words(tmp_path):
+    from keras_gdrn.training._log import append_row, history
+
+    append_row(tmp_path, {"epoch": 0, "loss": 1.5})
+    append_row(tmp_path, {"epoch": 1, "phase": "late", "loss": 0.5})
+    append_row(tmp_path, {"loss": 0.25, "epoch": 2})
+    found = history(tmp_path / "log.csv")
+    assert found["loss"] == [1.5, 0.5, 0.25]
+    assert found["epoch"] == [0, 1, 2]
+    assert found["phase"][1] == "late"
+    assert np.isnan([found["phase"][0], found["phase"][2]]).all()
+
+
+def test_a_log_without_its_rows_is_refused(tmp_path):
+    train(tmp_path)
+    (tmp_path / "log.csv").write_text("epoch,loss\n", encoding="utf-8")
+    with pytest.raises(FileExistsError, match=r"log\.csv must have a row for each"):
+        train(tmp_path)
+
+
+def test_one_folder_is_of_one_process(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(BlockingIOError) as error:
+        train(tmp_path)
+    assert str(tmp_path) in str(error.value)
+    assert "in use by another process" in str(error.value)
+    assert not list(tmp_path.iterdir())
+    train(tmp_path)
+    train(tmp_path)  # the folder is free again after each
+
+
+def test_a_call_that_failed_does_not_keep_the_folder(tmp_path):
+    train(tmp_path)
+    with pytest.raises(FileExistsError):
+        train(tmp_path, seed=1)
+    with lock_folder(tmp_path):
+        pass
+
+
+_HOLDER = """
+import sys, time
+from keras_gdrn.training._lock import lock_folder
+with lock_folder(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_killed_process_does_not_keep_the_folder(tmp_path):
+    root = Path(__file__).parents[2]
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(BlockingIOError), lock_folder(tmp_path):
+            pass
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.communicate()
+    with lock_folder(tmp_path):
+        pass
+
+
+def test_a_flipped_bit_is_found(tmp_path):
+    train(tmp_path)
+    (file,) = tmp_path.glob("*.h5")
+    content = bytearray(file.read_bytes())
+    for position in (0, len(content) // 2, len(content) - 1):
+        damaged = content.copy()
+        damaged[position] ^= 4
+        file.write_bytes(damaged)
+        with pytest.raises(OSError, match=r"epoch-0001\.weights\.h5 is damaged"):
+            train(tmp_path)
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(OSError, match="Copy it back from a backup, or train anew"):
+        train(tmp_path)
+    file.write_bytes(content)
+    assert train(tmp_path).epoch == [0, 1]
+
+
+def test_keras_loads_checkpoints(run):
+    (file,) = run.glob("*.h5")
+    network().load_weights(file, skip_mismatch=False)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe\x00", b"[1, 2]", b'"settings"', b"NaN"]
+)
+def test_foreign_settings(tmp_path, content):
+    train(tmp_path)
+    (tmp_path / "settings.json").write_bytes(content)
+    message = r"settings\.json must be the settings of a run.*choose another folder"
+    with pytest.raises(FileExistsError, match=message):
+        train(tmp_path)
+
+
+def test_checkpoints_of_others_are_left_alone(tmp_path):
+    train(tmp_path)
+    own = tmp_path / "epoch-best.weights.h5"
+    own.write_bytes(b"of a callback")
+    assert train(tmp_path).epoch == [0, 1]
+    assert own.read_bytes() == b"of a callback"
+
+
+class Poison(keras.callbacks.Callback):
+    """Makes a weight NaN: before an epoch, so that its loss is, or in its end."""
+
+    def __init__(self, epoch, at_end=False):
+        super().__init__()
+        self.epoch, self.at_end = epoch, at_end
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.now = epoch
+        if epoch == self.epoch and not self.at_end:
+            self.spoil()
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.now == self.epoch and self.at_end and batch == 1:
+            self.spoil()
+
+    def spoil(self):
+        weight = self.model.trainable_variables[-1]
+        weight.assign(keras.ops.full_like(weight, float("nan")))
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="JAX keeps weights to itself"
+)
+@pytest.mark.parametrize("at_end", [False, True], ids=["loss", "weight"])
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, at_end):
+    poison = Poison(1, at_end)
+    with pytest.raises(FloatingPointError, match=r"not finite in epoch 2.*last good"):
+        train(tmp_path, epochs_now=3, callbacks=[poison])
+    assert [path.name for path in tmp_path.glob("*.h5")] == ["epoch-0001.weights.h5"]
+    expected = network()
+    fit(expected, RECIPE, ARRAYS, verbose=0)
+    resumed = network()
+    assert train(tmp_path, resumed, epochs_now=3).epoch == [0, 1, 2]
+    for one, other in zip(resumed.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="JAX keeps weights to itself"
+)
+def test_it_goes_on_if_it_is_told_to(tmp_path):
+    options = {"callbacks": [Poison(1)], "check_finite": False}
+    history = train(tmp_path, epochs_now=3, **options)
+    assert np.isfinite(history.history["loss"]).tolist() == [True, False, False]
+    assert [path.name for path in tmp_path.glob("*.h5")] == ["epoch-0001.weights.h5"]
+    assert json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
