@@ -8,6 +8,7 @@ import dataclasses
 from dataclasses import replace
 from functools import partial
 
+from keras_gdrn import training
 from keras_gdrn.data import SIZE_FACTORS
 from keras_gdrn.models import PRESETS, Preset
 from keras_gdrn.training import RECIPES, Augmentation, Recipe
@@ -27,12 +28,9 @@ PUBLISHED = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Stage:
-    """Training by a recipe, with scale channels at `sigma0`, on `limit` images."""
+class Stage(training.Stage):
+    """A stage of training, on the first `limit` images."""
 
-    name: str
-    recipe: Recipe
-    sigma0: tuple[float, ...]
     limit: int | None = None
 
 

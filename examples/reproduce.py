@@ -27,14 +27,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from runner import Options, OutOfTime, run  # before Keras: it keeps TensorFlow quiet
+from runner import Options, run  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
 from budgets import BUDGETS, within
 from experiments import EXPERIMENTS, Experiment
 
-from keras_gdrn.training import claim_folder, on_devices
+from keras_gdrn.models import HEAD_INITIALIZERS
+from keras_gdrn.training import OutOfTime, claim_folder, on_devices
 from keras_gdrn.training._processes import is_first, of_first
 
 
@@ -66,11 +67,7 @@ def reproduce(options: argparse.Namespace) -> None:
     """Runs the experiment into its folder, or tells what is there already."""
     out = options.out or Path("runs") / f"{options.name}-{options.budget}"
     experiment = within(EXPERIMENTS[options.name], options.budget)
-    if options.receptive_field != "auto":
-        network = dataclasses.replace(
-            experiment.network, receptive_field=options.receptive_field
-        )
-        experiment = dataclasses.replace(experiment, network=network)
+    experiment = with_network(experiment, options)
 
     def is_complete() -> bool:
         claim_folder(out, settings(experiment, options))
@@ -97,6 +94,17 @@ def reproduce(options: argparse.Namespace) -> None:
         print(f"Out of time; the same command goes on from {out}")
     except OSError as error:  # other settings, absent data, a full disk
         sys.exit(f"error: {error}")
+
+
+def with_network(experiment: Experiment, options: argparse.Namespace) -> Experiment:
+    """The experiment, with the options that replace its network's own."""
+    changes = {}
+    if options.receptive_field != "auto":
+        changes["receptive_field"] = options.receptive_field
+    if options.head_initializer:
+        changes["head_initializer"] = options.head_initializer
+    network = dataclasses.replace(experiment.network, **changes)
+    return dataclasses.replace(experiment, network=network)
 
 
 def settings(experiment: Experiment, options: argparse.Namespace) -> dict:
@@ -127,6 +135,12 @@ def parse() -> argparse.Namespace:
         default="auto",
         metavar="Q",
         help="half-width of what is evaluated, in standard deviations; or `whole`",
+    )
+    add(
+        "--head-initializer",
+        choices=HEAD_INITIALIZERS,
+        help="how the last layer begins: `he_uniform` is the paper's, `positive` loses "
+        "no class of a single channel; by default the budget's",
     )
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")

@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from common import (  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
+import numpy as np
+import tensorflow as tf
 from experiments import Experiment, Stage
 from insight import write_insight
 from networks import plain_resnet
@@ -26,8 +29,7 @@ from variants import variant
 from keras_gdrn.data import DATASETS, rescaled
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
-from keras_gdrn.training import fit, on_devices
-from keras_gdrn.training._processes import of_first
+from keras_gdrn.training import on_devices, train_in_stages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,100 +56,66 @@ class Options:
     devices: int | str = 1
 
 
-class OutOfTime(Exception):
-    """Training stopped at a checkpoint; the same command goes on from there."""
-
-
-class Clock:
-    """The minutes that are left; there is always time for one epoch."""
-
-    def __init__(self, minutes: float | None):
-        self.minutes, self.start = minutes, time.perf_counter()
-        self.trained = False
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.start
-
-    def left(self) -> float | None:
-        return self.minutes and max(0.0, self.minutes - self.seconds() / 60)
-
-    def check(self) -> None:
-        if of_first(lambda: self.trained and self.left() == 0.0):
-            raise OutOfTime
-
-
 def run(name: str, experiment: Experiment, options: Options) -> None:
     """Trains and tests, on from where it was interrupted; may raise `OutOfTime`."""
-    clock, model = Clock(options.max_minutes), None
-    seconds, networks, histogram = {}, {}, None
+    start = time.perf_counter()
+    trained = train(experiment, options)
+    networks, histogram, model = {}, None, None
     for stage in experiment.stages:
-        channels = f"{len(stage.sigma0)} scale channel(s)"
-        print(f"{name}: {stage.name}, {'plain' if experiment.plain else channels}")
-        with on_devices(options.devices):
-            model = network(experiment, stage, options.seed, model)
-            seconds[stage.name] = train(model, experiment, stage, options, clock)
-        if options.devices != 1:  # one of them tests
-            weights = model.get_weights()
-            model = network(experiment, stage, options.seed, None)
-            model.set_weights(weights)
         last = stage is experiment.stages[-1]
+        # One device tests, whichever have trained.
+        model = network(experiment, stage.sigma0, options.seed)
+        model.set_weights(trained[stage.name].weights)
         if last and experiment.test_sigma0:
             model = with_sigma0(model, experiment.test_sigma0)
-        print("Test")
+        print(f"Test of {stage.name}")
         result, histogram = tested(model, experiment, options)
         networks[name if last else f"{name}, {stage.name}"] = result
-    model.save(options.out / "model.keras")
-    record = {
-        "name": name,
-        "experiment": dataclasses.asdict(experiment),
-        "seed": options.seed,
-        "seconds": {**seconds, "in all": clock.seconds()},
-        "parameters": parameters(model),
-        "policy": keras.config.dtype_policy().name,
-    }
-    of_test = test_options(experiment, options)
-    if not experiment.plain:
-        write_insight(
-            options.out, model, experiment.dataset, experiment.factors[-1], **of_test
+    seconds = {stage: found.seconds for stage, found in trained.items()}
+    seconds["in all"] = time.perf_counter() - start
+    write(name, experiment, options, model, networks, histogram, seconds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """The weights after a stage, and the seconds that its epochs took."""
+
+    weights: list[np.ndarray]
+    seconds: float
+
+
+def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
+    """What each stage has trained, by its name."""
+    first = experiment.stages[0].name
+    if options.start_from and not (options.out / first).exists():
+        shutil.copytree(options.start_from / first, options.out / first)
+    trained = {}
+
+    def after_stage(stage: Stage, model: keras.Model, history: Any) -> None:
+        seconds = sum(history.history["seconds"])
+        trained[stage.name] = Trained(model.get_weights(), seconds)
+
+    with on_devices(options.devices):
+        model = network(experiment, experiment.stages[-1].sigma0, options.seed)
+        train_in_stages(
+            variant(model, experiment.variant),
+            experiment.stages,
+            partial(training_data, experiment, options),
+            out=options.out,
+            seed=options.seed,
+            max_minutes=options.max_minutes,
+            after_stage=after_stage,
+            jit_compile=options.jit_compile,
+            tensorboard=options.tensorboard,
+            verbose=VERBOSE,
         )
-    images = sample_images(experiment.dataset, experiment.factors, **of_test)
-    write_results(options.out, networks, histogram, images, record)
+    return trained
 
 
-def network(
-    experiment: Experiment, stage: Stage, seed: int, before: keras.Model | None
-) -> keras.Model:
-    """The network of a stage, with the weights of the stage before it."""
-    keras.utils.set_random_seed(seed)
-    arguments = {
-        **dataclasses.asdict(experiment.network),
-        "sigma0": stage.sigma0,
-        "scale_dropout": stage.recipe.scale_dropout or 0.0,
-    }
-    if experiment.plain:
-        names = ("input_shape", "classes", "widths")
-        return plain_resnet(*(arguments[name] for name in names))
-    if len(stage.sigma0) == 1:  # over one channel, all are the identity
-        arguments["scale_pooling"] = "max"
-    model = gauss_der_resnet(**arguments)
-    if before is not None:
-        model.set_weights(before.get_weights())
-    return model
-
-
-def train(
-    model: keras.Model,
-    experiment: Experiment,
-    stage: Stage,
-    options: Options,
-    clock: Clock,
-) -> float:
-    """Trains by the recipe of a stage; returns the seconds that its epochs took."""
-    folder = options.out / stage.name
-    if options.start_from and stage is experiment.stages[0] and not folder.exists():
-        shutil.copytree(options.start_from / stage.name, folder)
-    clock.check()
-    data = rescaled(
+def training_data(
+    experiment: Experiment, options: Options, stage: Stage
+) -> tf.data.Dataset:
+    return rescaled(
         experiment.dataset,
         "train+validation",  # as in the paper, when all had been chosen
         canvas=experiment.network.input_shape[:2],
@@ -157,23 +125,22 @@ def train(
         limit=stage.limit,
         data_dir=options.data_dir,
     )
-    begun = time.time()
-    history = fit(
-        variant(model, experiment.variant if len(stage.sigma0) > 1 else None),
-        stage.recipe,
-        data,
-        out=folder,
-        seed=options.seed,
-        max_minutes=clock.left(),
-        jit_compile=options.jit_compile,
-        tensorboard=options.tensorboard,
-        verbose=VERBOSE,
-    )
-    log = folder / "log.csv"  # which only the first of several processes has
-    clock.trained |= log.exists() and log.stat().st_mtime > begun
-    if len(history.epoch) < stage.recipe.epochs:
-        raise OutOfTime
-    return sum(history.history["seconds"])
+
+
+def network(
+    experiment: Experiment, sigma0: tuple[float, ...], seed: int
+) -> keras.Model:
+    """The network with scale channels at `sigma0`, as it begins."""
+    keras.utils.set_random_seed(seed)
+    arguments = {
+        **dataclasses.asdict(experiment.network),
+        "sigma0": sigma0,
+        "scale_dropout": experiment.stages[-1].recipe.scale_dropout or 0.0,
+    }
+    if experiment.plain:
+        names = ("input_shape", "classes", "widths")
+        return plain_resnet(*(arguments[name] for name in names))
+    return gauss_der_resnet(**arguments)
 
 
 def tested(
@@ -186,6 +153,34 @@ def tested(
         experiment.dataset, experiment.factors, batch_size=20, **arguments
     )
     return evaluate(model, tests)
+
+
+def write(
+    name: str,
+    experiment: Experiment,
+    options: Options,
+    model: keras.Model,
+    networks: Mapping[str, ScaleGeneralisation],
+    histogram: ScaleSelectionHistogram | None,
+    seconds: Mapping[str, float],
+) -> None:
+    """The network, the pictures and the results."""
+    model.save(options.out / "model.keras")
+    record = {
+        "name": name,
+        "experiment": dataclasses.asdict(experiment),
+        "seed": options.seed,
+        "seconds": seconds,
+        "parameters": parameters(model),
+        "policy": keras.config.dtype_policy().name,
+    }
+    of_test = test_options(experiment, options)
+    if not experiment.plain:
+        write_insight(
+            options.out, model, experiment.dataset, experiment.factors[-1], **of_test
+        )
+    images = sample_images(experiment.dataset, experiment.factors, **of_test)
+    write_results(options.out, networks, histogram, images, record)
 
 
 def test_options(experiment: Experiment, options: Options) -> Mapping[str, Any]:

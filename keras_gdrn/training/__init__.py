@@ -7,15 +7,19 @@ from ._fit import fit
 from ._recipe import Recipe
 from ._recipes import RECIPES
 from ._run_folder import claim_folder
+from ._stages import OutOfTime, Stage, train_in_stages
 
 __all__ = [
     "RECIPES",
     "Augmentation",
+    "OutOfTime",
     "Recipe",
+    "Stage",
     "augment",
     "claim_folder",
     "evaluation_batches",
     "fit",
     "on_devices",
+    "train_in_stages",
     "training_batches",
 ]

@@ -226,7 +226,8 @@ def _settings(
         if isinstance(layer, ScaleChannels):
             settings["sigma0"] = layer.sigma0
         if isinstance(layer, ScalePooling):
-            settings["scale_pooling"] = layer.mode
+            one = len(settings.get("sigma0", ())) == 1  # all are the identity then
+            settings["scale_pooling"] = "max" if one else layer.mode
     return settings
 
 
