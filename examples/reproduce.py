@@ -32,7 +32,7 @@ from runner import Options, run  # before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 from budgets import BUDGETS, within
-from experiments import EXPERIMENTS, Experiment
+from experiments import EXPERIMENTS, FORMER_NAMES, Experiment
 
 from keras_gdrn.models import HEAD_INITIALIZERS
 from keras_gdrn.training import OutOfTime, claim_folder, on_devices
@@ -121,7 +121,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("name", nargs="?", choices=list(EXPERIMENTS), metavar="NAME")
+    add("name", nargs="?", choices=[*EXPERIMENTS, *FORMER_NAMES], metavar="NAME")
     add("--list", action="store_true", help="the names of all experiments")
     add("--budget", choices=BUDGETS, default="small")
     add("--out", type=Path, help="folder of the run")
@@ -149,6 +149,7 @@ def parse() -> argparse.Namespace:
     names = ("HOST:PORT", "COUNT", "NUMBER")
     add("--machines", nargs=3, metavar=names, help="several machines; see above")
     options = parser.parse_args()
+    options.name = FORMER_NAMES.get(options.name, options.name)
     if not options.name and not options.list:
         parser.error("a NAME or --list is needed")
     if options.machines and keras.backend.backend() != "jax":

@@ -22,7 +22,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from experiments import Experiment, Stage
-from insight import write_insight
+from insight import some_images, write_insight
 from networks import plain_resnet
 from variants import variant
 
@@ -176,9 +176,8 @@ def write(
     }
     of_test = test_options(experiment, options)
     if not experiment.plain:
-        write_insight(
-            options.out, model, experiment.dataset, experiment.factors[-1], **of_test
-        )
+        tests = some_images(experiment.dataset, experiment.factors[-1], **of_test)
+        write_insight(options.out, model, *tests, experiment.dataset)
     images = sample_images(experiment.dataset, experiment.factors, **of_test)
     write_results(options.out, networks, histogram, images, record)
 

@@ -1,4 +1,4 @@
-"""Draws a rescaled data set: its classes at size factors 1 and 2, and one image at all.
+"""Draws a rescaled data set: its classes in training and at size factor 2, one at all.
 
     python examples/show_datasets.py --dataset digits
     python examples/show_datasets.py --dataset cifar10 --data-dir data --out pictures
@@ -36,25 +36,32 @@ def main() -> None:
 
 
 def collage(name: str, data_dir: str | None = None):
-    sizes = sample_images(name, SIZE_FACTORS, count=1, data_dir=data_dir)
+    """Training images, test images twice as large, and one test image at all sizes."""
+    training, _ = classes(name, "train", 1.0, data_dir)
+    tests, indices = classes(name, "test", 2.0, data_dir)
+    index = indices.get("cat", 0)  # a cat, as in the paper's figure
+    sizes = sample_images(name, SIZE_FACTORS, count=index + 1, data_dir=data_dir)
     return plot_image_grid(
         [
-            classes(name, 1.0, data_dir),
-            classes(name, 2.0, data_dir),
-            [(size_label(factor), images[0]) for factor, images in sizes.items()],
+            list(training.items()),
+            list(tests.items()),
+            [(size_label(factor), images[index]) for factor, images in sizes.items()],
         ]
     )
 
 
-def classes(name: str, factor: float, data_dir: str | None) -> list:
-    """The first test image of each class at a size factor, under its name."""
+def classes(
+    name: str, split: str, factor: float, data_dir: str | None
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The first image of each class of a split, and which it is, by its name."""
     images, labels = rescaled_arrays(
-        name, "test", factor, limit=SEARCHED, data_dir=data_dir
+        name, split, factor, limit=SEARCHED, data_dir=data_dir
     )
-    return [
-        (class_name, images[np.argmax(labels == label)])
+    indices = {
+        class_name: int(np.argmax(labels == label))
         for label, class_name in enumerate(DATASETS[name].class_names)
-    ]
+    }
+    return {name: images[index] for name, index in indices.items()}, indices
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_each_experiment_of_the_paper_is_there():
         for pooling in POOLINGS:
             for suffix in suffixes:
                 assert f"{dataset}_{pooling}{suffix}" in EXPERIMENTS
-        for suffix in ("single", "gauss_der_net", "plain"):
+        for suffix in ("single", "without_residual", "plain"):
             assert f"{dataset}_{suffix}" in EXPERIMENTS
     smoothing = [name for name in EXPERIMENTS if name.endswith("label_smoothing")]
     assert len(smoothing) == 9 + 1
@@ -81,6 +81,39 @@ def test_the_command_decides_how_the_last_layer_begins(
     assert ran[0].network.head_initializer == kind
     recorded = json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
     assert recorded["network"]["head_initializer"] == kind
+
+
+def test_pretrained_networks_are_trained_and_tested_as_the_paper_says():
+    for dataset in RESCALED:
+        for pooling in POOLINGS:
+            pretrained = EXPERIMENTS[f"{dataset}_{pooling}_pretrained"]
+            (reference,) = EXPERIMENTS[f"{dataset}_{pooling}"].stages
+            smoothing = {s.recipe.label_smoothing for s in pretrained.stages}
+            assert smoothing == {reference.recipe.label_smoothing}
+            expected = 7 if dataset == "stl10" else 6
+            sigma0 = pretrained.test_sigma0 or pretrained.stages[-1].sigma0
+            assert len(sigma0) == expected
+    more = EXPERIMENTS["stl10_max_pretrained"]
+    assert more.test_sigma0 == pytest.approx((*more.stages[-1].sigma0, 2 * 2**0.25))
+
+
+def test_published_numbers_are_where_the_paper_states_them():
+    stated = {n: e.published for n, e in EXPERIMENTS.items() if e.published}
+    of_all = [f"{d}_{p}" for d in ("fashion_mnist", "cifar10") for p in POOLINGS]
+    assert all(stated[name].endswith("(of all three)") for name in of_all)
+    single = ["stl10_single_scale", "stl10_single_scale_without_label_smoothing"]
+    assert {*of_all, *single, "stl10_average"} == set(stated)
+
+
+def test_former_names_are_still_known(examples, tmp_path, monkeypatch):
+    import reproduce
+
+    ran = []
+    monkeypatch.setattr(reproduce, "run", lambda name, *_: ran.append(name))
+    command = ["reproduce.py", "digits_gauss_der_net", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", command)
+    reproduce.main()
+    assert ran == ["digits_without_residual"]
 
 
 def test_small_networks_are_smaller(within):
