@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
 
-from keras_gdrn.data import DATASETS, rescaled_arrays
+from keras_gdrn.data import DATASETS
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from keras_gdrn.models import with_input_shape
 from keras_gdrn.visualization import (
@@ -51,12 +50,6 @@ def write_insight(
     names = [class_names[label] for label in labels]
     figure = plot_activation_maps(images, maps, SIGMA0, names=names)
     figure.savefig(out / "activation_maps.png")
-
-
-def some_images(dataset: str, factor: float, **options: Any) -> tuple:
-    """Test images and labels, enough to find each class among them."""
-    options = {**options, "limit": min(100, options.get("limit") or 100)}
-    return rescaled_arrays(dataset, "test", factor, **options)
 
 
 def correct_images(

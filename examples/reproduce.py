@@ -1,7 +1,7 @@
 """Runs one of the paper's experiments, each by one command.
 
     python examples/reproduce.py --list
-    python examples/reproduce.py cifar10_max --budget small
+    python examples/reproduce.py cifar10_max --budget small --download
     python examples/reproduce.py mnist --budget small --data-dir data --out runs/mnist
 
 The folder of a run (by default `runs/<name>-<budget>`) gets logs and checkpoints of
@@ -15,6 +15,9 @@ the same command with `KERAS_BACKEND=jax` and
     --machines HOST:PORT COUNT NUMBER
 
 where HOST is the machine with the NUMBER 0, which alone writes the folder of the run.
+
+Images come from TensorFlow Datasets, downloaded with `--download`; or, `--h5 FOLDER`,
+from HDF5 files such as the authors' (`h5_report.py` says what a folder holds).
 
 Budgets: `smoke` only shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours on two cores, with narrower networks and fewer images and epochs
@@ -33,6 +36,7 @@ from runner import Options, run  # before Keras: it keeps TensorFlow quiet
 import keras
 from budgets import BUDGETS, within
 from experiments import EXPERIMENTS, FORMER_NAMES, Experiment
+from sources import add_source, source_of
 
 from keras_gdrn.models import HEAD_INITIALIZERS
 from keras_gdrn.training import OutOfTime, claim_folder, on_devices
@@ -82,7 +86,7 @@ def reproduce(options: argparse.Namespace) -> None:
         how = Options(
             out,
             seed=options.seed,
-            data_dir=options.data_dir,
+            source=source_of(options),
             max_minutes=options.max_minutes,
             start_from=options.start_from,
             jit_compile=True if options.jit else "auto",
@@ -92,7 +96,7 @@ def reproduce(options: argparse.Namespace) -> None:
         run(options.name, experiment, how)
     except OutOfTime:
         print(f"Out of time; the same command goes on from {out}")
-    except OSError as error:  # other settings, absent data, a full disk
+    except (OSError, ValueError) as error:  # other settings, absent data, a full disk
         sys.exit(f"error: {error}")
 
 
@@ -126,7 +130,7 @@ def parse() -> argparse.Namespace:
     add("--budget", choices=BUDGETS, default="small")
     add("--out", type=Path, help="folder of the run")
     add("--seed", type=int, default=0)
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add_source(add)
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, help="take the first stage of this other run")
     add(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common import (  # before Keras: it keeps TensorFlow quiet
+    TFDS,
     VERBOSE,
     evaluate,
     parameters,
@@ -22,14 +23,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 from experiments import Experiment, Stage
-from insight import some_images, write_insight
+from insight import write_insight
 from networks import plain_resnet
+from sources import Source
 from variants import variant
 
-from keras_gdrn.data import DATASETS, rescaled
+from keras_gdrn.data import DATASETS
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
 from keras_gdrn.training import on_devices, train_in_stages
+
+# Test images among which those are looked for whose activation maps are drawn.
+SEARCHED = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Options:
     Args:
         out: folder of the run.
         seed: of the weights, of shuffling, augmentation and dropout.
-        data_dir: directory of TensorFlow Datasets.
+        source: of the images.
         max_minutes: stop after an epoch in time; the same command goes on.
         start_from: folder of another run whose first stage is taken over.
         jit_compile, tensorboard: as for `keras_gdrn.training.fit`.
@@ -48,7 +53,7 @@ class Options:
 
     out: Path
     seed: int = 0
-    data_dir: str | None = None
+    source: Source = TFDS
     max_minutes: float | None = None
     start_from: Path | None = None
     jit_compile: bool | str = "auto"
@@ -115,7 +120,7 @@ def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
 def training_data(
     experiment: Experiment, options: Options, stage: Stage
 ) -> tf.data.Dataset:
-    return rescaled(
+    return options.source.batches(
         experiment.dataset,
         "train+validation",  # as in the paper, when all had been chosen
         canvas=experiment.network.input_shape[:2],
@@ -123,7 +128,6 @@ def training_data(
         shuffle=True,
         seed=options.seed,
         limit=stage.limit,
-        data_dir=options.data_dir,
     )
 
 
@@ -147,12 +151,22 @@ def tested(
     model: keras.Model, experiment: Experiment, options: Options
 ) -> tuple[ScaleGeneralisation, ScaleSelectionHistogram | None]:
     """What the network does on the canvas of the test images."""
-    arguments = test_options(experiment, options)
-    model = with_input_shape(model, (*arguments["canvas"], model.input_shape[-1]))
+    canvas = test_canvas(experiment)
+    model = with_input_shape(model, (*canvas, model.input_shape[-1]))
     tests = test_sets(
-        experiment.dataset, experiment.factors, batch_size=20, **arguments
+        experiment.dataset,
+        experiment.factors,
+        options.source,
+        canvas=canvas,
+        limit=experiment.test_limit,
+        batch_size=20,
     )
     return evaluate(model, tests)
+
+
+def test_canvas(experiment: Experiment) -> tuple[int, int]:
+    side = experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
+    return side, side
 
 
 def write(
@@ -174,18 +188,11 @@ def write(
         "parameters": parameters(model),
         "policy": keras.config.dtype_policy().name,
     }
-    of_test = test_options(experiment, options)
+    dataset, canvas = experiment.dataset, test_canvas(experiment)
+    source, factors = options.source, experiment.factors
     if not experiment.plain:
-        tests = some_images(experiment.dataset, experiment.factors[-1], **of_test)
-        write_insight(options.out, model, *tests, experiment.dataset)
-    images = sample_images(experiment.dataset, experiment.factors, **of_test)
+        limit = min(SEARCHED, experiment.test_limit or SEARCHED)
+        tests = source.arrays(dataset, "test", factors[-1], canvas=canvas, limit=limit)
+        write_insight(options.out, model, *tests, dataset)
+    images = sample_images(dataset, factors, source, canvas=canvas)
     write_results(options.out, networks, histogram, images, record)
-
-
-def test_options(experiment: Experiment, options: Options) -> Mapping[str, Any]:
-    side = experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
-    return {
-        "canvas": (side, side),
-        "limit": experiment.test_limit,
-        "data_dir": options.data_dir,
-    }

@@ -9,12 +9,13 @@ writes <dataset>.png to the folder `--out`.
 import argparse
 from pathlib import Path
 
-from common import sample_images  # before Keras: it keeps TensorFlow quiet
+from common import TFDS, sample_images  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import numpy as np
+from sources import Source, add_source, source_of
 
-from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled_arrays
+from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.visualization import plot_image_grid, size_label
 
 # Enough of any of the data sets to find each class among them.
@@ -26,21 +27,21 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--dataset", choices=list(DATASETS), required=True)
-    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
+    add_source(parser.add_argument)
     parser.add_argument("--out", type=Path, default=Path("runs/datasets"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{options.dataset}.png"
-    collage(options.dataset, options.data_dir).savefig(path)
+    collage(options.dataset, source_of(options)).savefig(path)
     print(f"Wrote {path}")
 
 
-def collage(name: str, data_dir: str | None = None):
+def collage(name: str, source: Source = TFDS):
     """Training images, test images twice as large, and one test image at all sizes."""
-    training, _ = classes(name, "train", 1.0, data_dir)
-    tests, indices = classes(name, "test", 2.0, data_dir)
+    training, _ = classes(name, "train", 1.0, source)
+    tests, indices = classes(name, "test", 2.0, source)
     index = indices.get("cat", 0)  # a cat, as in the paper's figure
-    sizes = sample_images(name, SIZE_FACTORS, count=index + 1, data_dir=data_dir)
+    sizes = sample_images(name, SIZE_FACTORS, source, count=index + 1)
     return plot_image_grid(
         [
             list(training.items()),
@@ -51,12 +52,10 @@ def collage(name: str, data_dir: str | None = None):
 
 
 def classes(
-    name: str, split: str, factor: float, data_dir: str | None
+    name: str, split: str, factor: float, source: Source
 ) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """The first image of each class of a split, and which it is, by its name."""
-    images, labels = rescaled_arrays(
-        name, split, factor, limit=SEARCHED, data_dir=data_dir
-    )
+    images, labels = source.arrays(name, split, factor, limit=SEARCHED)
     indices = {
         class_name: int(np.argmax(labels == label))
         for label, class_name in enumerate(DATASETS[name].class_names)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet, scale_channel
 
 
@@ -78,7 +79,7 @@ def test_collage_has_training_images(examples, monkeypatch):
     monkeypatch.setattr(show_datasets, "plot_image_grid", drawn.extend)
     show_datasets.collage("digits")
     training, twice, sizes = drawn
-    expected, labels = show_datasets.rescaled_arrays("digits", "train", limit=200)
+    expected, labels = rescaled_arrays("digits", "train", limit=200)
     for label, (name, image) in enumerate(training):
         assert name == str(label)
         np.testing.assert_array_equal(image, expected[np.argmax(labels == label)])
