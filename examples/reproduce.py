@@ -36,6 +36,7 @@ from runner import Options, run  # before Keras: it keeps TensorFlow quiet
 import keras
 from budgets import BUDGETS, within
 from experiments import EXPERIMENTS, FORMER_NAMES, Experiment
+from settings import settings, tell_versions
 from sources import add_source, source_of
 
 from keras_gdrn.models import HEAD_INITIALIZERS
@@ -74,8 +75,11 @@ def reproduce(options: argparse.Namespace) -> None:
     experiment = with_network(experiment, options)
 
     def is_complete() -> bool:
-        claim_folder(out, settings(experiment, options))
-        return (out / "results.json").exists()
+        claim_folder(out, settings(experiment, options.seed, source_of(options)))
+        if (out / "results.json").exists():
+            return True
+        tell_versions(out)
+        return False
 
     try:
         if of_first(is_complete):
@@ -109,15 +113,6 @@ def with_network(experiment: Experiment, options: argparse.Namespace) -> Experim
         changes["head_initializer"] = options.head_initializer
     network = dataclasses.replace(experiment.network, **changes)
     return dataclasses.replace(experiment, network=network)
-
-
-def settings(experiment: Experiment, options: argparse.Namespace) -> dict:
-    """All that decides the result."""
-    return {
-        **dataclasses.asdict(experiment),
-        "seed": options.seed,
-        "mixed_precision": options.mixed_precision,
-    }
 
 
 def parse() -> argparse.Namespace:
