@@ -167,7 +167,7 @@ def _of_one_pooling(dataset: str) -> dict[str, Experiment]:
 def _stl10_original(recipe: str) -> Experiment:
     network = PRESETS["stl10"]
     return Experiment(
-        "Table original-stl10-performance",
+        "Sec. 6.1, regular STL-10",
         "stl10_original",
         network,
         _joint(RECIPES[recipe], network),
