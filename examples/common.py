@@ -35,6 +35,8 @@ from keras_gdrn.visualization import (
 )
 
 TFDS = Source()
+# Of a test: images at a time, and bytes of the widest map of all of them.
+LARGEST, MAP_BYTES = 50, 2**29
 # A progress bar on a terminal, one line for each epoch in a log file.
 VERBOSE = 1 if sys.stdout.isatty() else 2
 
@@ -60,6 +62,20 @@ def sample_images(
     return {
         factor: source.arrays(name, "test", factor, **options)[0] for factor in factors
     }
+
+
+def test_batch(model: keras.Model, canvas: tuple[int, int]) -> int:
+    """How many test images at a time: none of their maps needs more than `MAP_BYTES`.
+
+    But for one image alone, which may.
+    """
+    scales, network = 1, model
+    for layer in model.layers:
+        if isinstance(layer, ScaleChannels):
+            scales, network = len(layer.sigma0), layer.network
+    layers = network.layers if isinstance(network, keras.Model) else [network]
+    widest = max(layer.output.shape[-1] for layer in layers)
+    return max(1, min(LARGEST, MAP_BYTES // (4 * scales * widest * math.prod(canvas))))
 
 
 def with_progress(

@@ -48,7 +48,7 @@ def evaluate(options: argparse.Namespace) -> None:
         source,
         canvas=canvas,
         limit=options.limit,
-        batch_size=50,
+        batch_size=common.test_batch(model, canvas),
     )
     result, histogram = common.evaluate(model, tests)
     record = {

@@ -16,6 +16,7 @@ and the pictures. Killed? The same command goes on.
 import argparse
 import dataclasses
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -195,7 +196,9 @@ def write_test(
 ) -> None:
     """Tests the network at each size, and writes the table and the pictures."""
     print(f"Test on the {len(test.labels)} images that were held out")
-    tests = {factor: batches(test, factor, 50) for factor in options.factors}
+    largest = math.ceil(max(options.factors) * options.side)
+    size = common.test_batch(model, (largest, largest))
+    tests = {factor: batches(test, factor, size) for factor in options.factors}
     of_any_size = with_input_shape(model, (None, None, test.pixels.shape[-1]))
     result, histogram = common.evaluate(of_any_size, tests)
     samples = {f: next(data.as_numpy_iterator())[0][:4] for f, data in tests.items()}

@@ -14,6 +14,7 @@ from common import (  # before Keras: it keeps TensorFlow quiet
     evaluate,
     parameters,
     sample_images,
+    test_batch,
     test_sets,
     write_results,
 )
@@ -159,7 +160,7 @@ def tested(
         options.source,
         canvas=canvas,
         limit=experiment.test_limit,
-        batch_size=20,
+        batch_size=test_batch(model, canvas),
     )
     return evaluate(model, tests)
 
