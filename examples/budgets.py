@@ -73,6 +73,7 @@ def _small(full: Experiment) -> Experiment:
         widths=small.widths,
         ratio=small.ratio,
         boundary="symmetric",
+        head_initializer="positive",  # what is trained first is one channel
         separable_blocks=_share(full.network, small.widths),
     )
     return replace(

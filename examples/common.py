@@ -17,9 +17,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
+from sources import Source
 
 import keras_gdrn
-from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.evaluation import (
     ScaleGeneralisation,
     ScaleSelectionHistogram,
@@ -34,26 +34,48 @@ from keras_gdrn.visualization import (
     size_label,
 )
 
+TFDS = Source()
+# Of a test: images at a time, and bytes of the widest map of all of them.
+LARGEST, MAP_BYTES = 50, 2**29
 # A progress bar on a terminal, one line for each epoch in a log file.
 VERBOSE = 1 if sys.stdout.isatty() else 2
 
 
 def test_sets(
-    name: str, factors: Sequence[float], **options
+    name: str, factors: Sequence[float], source: Source = TFDS, **options
 ) -> dict[float, tf.data.Dataset]:
     """The test set at each size factor."""
-    return {factor: rescaled(name, "test", factor, **options) for factor in factors}
+    return {
+        factor: source.batches(name, "test", factor, **options) for factor in factors
+    }
 
 
 def sample_images(
-    name: str, factors: Sequence[float], count: int = 4, **options
+    name: str,
+    factors: Sequence[float],
+    source: Source = TFDS,
+    count: int = 4,
+    canvas: tuple[int, int] | None = None,
 ) -> dict[float, np.ndarray]:
     """A few test images at each size factor."""
-    options = {**options, "limit": count}
+    options = {"canvas": canvas, "limit": count}
     return {
-        factor: rescaled_arrays(name, "test", factor, **options)[0]
-        for factor in factors
+        factor: source.arrays(name, "test", factor, **options)[0] for factor in factors
     }
+
+
+def test_batch(model: keras.Model, canvas: tuple[int, int]) -> int:
+    """How many test images at a time: none of their maps needs more than `MAP_BYTES`.
+
+    But for one image alone, which may.
+    """
+    scales, network = 1, model
+    for layer in model.layers:
+        if isinstance(layer, ScaleChannels):
+            scales, network = len(layer.sigma0), layer.network
+    layers = network.layers if isinstance(network, keras.Model) else [network]
+    widest = max(layer.output.shape[-1] for layer in layers)
+    return max(1, min(LARGEST, MAP_BYTES // (4 * scales * widest * math.prod(canvas))))
 
 
 def with_progress(

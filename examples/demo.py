@@ -16,6 +16,7 @@ writes the table, the settings and three pictures to runs/demo.
 import argparse
 import dataclasses
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common import (  # before Keras: it keeps TensorFlow quiet
@@ -28,12 +29,13 @@ from common import (  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
+import tensorflow as tf
 from commands import errors_in_one_line
 from networks import plain_resnet
 
 from keras_gdrn.data import SIZE_FACTORS, rescaled
-from keras_gdrn.models import gauss_der_resnet, with_sigma0
-from keras_gdrn.training import Recipe, claim_folder, fit
+from keras_gdrn.models import SIX_SCALES, gauss_der_resnet
+from keras_gdrn.training import Recipe, Stage, claim_folder, train_in_stages
 
 INPUT_SHAPE, CLASSES = (40, 40, 1), 10
 
@@ -45,7 +47,7 @@ class Settings:
     seed: int = 0
     widths: tuple[int, ...] = (8, 12, 12, 16, 16)
     ratio: float = 1.25
-    sigma0: tuple[float, ...] = tuple(2 ** (i / 2) for i in range(-3, 3))
+    sigma0: tuple[float, ...] = SIX_SCALES
     scale_dropout: float = 0.2
     cnn_recipe: Recipe = Recipe(20, 32)
     channel_recipe: Recipe = Recipe(8, 32)
@@ -85,51 +87,58 @@ def run(settings: Settings, out: Path) -> None:
     tests = test_sets(
         "digits", settings.factors, batch_size=100, limit=settings.test_images
     )
-    networks = {}
+    networks, histograms = {}, {}
 
-    print("A plain CNN, trained at size factor 1")
+    def test(stage: Stage, model: keras.Model, _) -> None:
+        networks[stage.name], histograms[stage.name] = evaluate(model, tests)
+
     keras.utils.set_random_seed(settings.seed)
     cnn = plain_resnet(INPUT_SHAPE, CLASSES, settings.widths)
-    train(cnn, settings, settings.cnn_recipe)
-    networks["plain CNN"], _ = evaluate(cnn, tests)
-
-    print("One scale channel, trained at size factor 1")
+    train(cnn, [Stage("plain CNN", settings.cnn_recipe)], settings, test)
     keras.utils.set_random_seed(settings.seed)
-    channel = gauss_der_resnet(
+    network = gauss_der_resnet(
         INPUT_SHAPE,
         CLASSES,
         settings.widths,
         settings.ratio,
-        sigma0=[1.0],
+        settings.sigma0,
         scale_dropout=settings.scale_dropout,
     )
-    train(channel, settings, settings.channel_recipe)
-    networks["one scale channel"], _ = evaluate(channel, tests)
-
-    print(f"{len(settings.sigma0)} scale channels with its weights, at size factor 1")
-    network = with_sigma0(channel, settings.sigma0)
-    train(network, settings, settings.network_recipe)
-    name = f"{len(settings.sigma0)} scale channels"
-    networks[name], histogram = evaluate(network, tests)
+    last = f"{len(settings.sigma0)} scale channels"
+    stages = [
+        Stage("one scale channel", settings.channel_recipe, (1.0,)),
+        Stage(last, settings.network_recipe, settings.sigma0),
+    ]
+    train(network, stages, settings, test)
     record = {
         "seed": settings.seed,
         "seconds": {"in all": time.perf_counter() - start},
     }
-    write_results(
-        out, networks, histogram, sample_images("digits", settings.factors), record
-    )
+    images = sample_images("digits", settings.factors)
+    write_results(out, networks, histograms[last], images, record)
 
 
-def train(model: keras.Model, settings: Settings, recipe: Recipe) -> None:
-    data = rescaled(
-        "digits",
-        "train",
-        batch_size=recipe.batch_size,
-        shuffle=True,
-        seed=settings.seed,
-        limit=settings.training_images,
+def train(
+    model: keras.Model,
+    stages: Sequence[Stage],
+    settings: Settings,
+    test: Callable[..., None],
+) -> None:
+    """Trains at size factor 1, and tests after each stage."""
+
+    def data(stage: Stage) -> tf.data.Dataset:
+        return rescaled(
+            "digits",
+            "train",
+            batch_size=stage.recipe.batch_size,
+            shuffle=True,
+            seed=settings.seed,
+            limit=settings.training_images,
+        )
+
+    train_in_stages(
+        model, stages, data, seed=settings.seed, after_stage=test, verbose=VERBOSE
     )
-    fit(model, recipe, data, seed=settings.seed, verbose=VERBOSE)
 
 
 if __name__ == "__main__":

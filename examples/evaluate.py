@@ -16,6 +16,7 @@ import common  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
+from sources import add_source, source_of
 
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.models import with_input_shape
@@ -25,7 +26,9 @@ from keras_gdrn.training import claim_folder
 def main() -> None:
     options = parse()
     settings = {**vars(options), "model": str(options.model)}
-    del settings["out"], settings["data_dir"]
+    for name in ("out", "data_dir", "download", "h5"):
+        del settings[name]
+    settings["images"] = source_of(options).kind
     try:
         claim_folder(options.out, settings)
         evaluate(options)
@@ -36,21 +39,26 @@ def main() -> None:
 def evaluate(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     side = options.canvas or DATASETS[options.dataset].test_canvas
-    of_test = {
-        "canvas": (side, side),
-        "limit": options.limit,
-        "data_dir": options.data_dir,
-    }
+    source, canvas = source_of(options), (side, side)
     model = keras.saving.load_model(options.model)
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
-    tests = common.test_sets(options.dataset, options.factors, batch_size=50, **of_test)
+    tests = common.test_sets(
+        options.dataset,
+        options.factors,
+        source,
+        canvas=canvas,
+        limit=options.limit,
+        batch_size=common.test_batch(model, canvas),
+    )
     result, histogram = common.evaluate(model, tests)
     record = {
         "model": str(options.model),
         "parameters": common.parameters(model),
         "seconds": {"in all": time.perf_counter() - start},
     }
-    images = common.sample_images(options.dataset, options.factors, **of_test)
+    images = common.sample_images(
+        options.dataset, options.factors, source, canvas=canvas
+    )
     common.write_results(options.out, {model.name: result}, histogram, images, record)
 
 
@@ -64,7 +72,7 @@ def parse() -> argparse.Namespace:
     add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="size factors")
     add("--limit", type=int, help="test images of each size")
     add("--canvas", type=int, help="side of the images in pixels")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add_source(add)
     add("--out", type=Path, default=Path("runs/evaluate"))
     return parser.parse_args()
 

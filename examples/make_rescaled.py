@@ -26,11 +26,13 @@ def main() -> None:
     add = parser.add_argument
     add("--dataset", choices=list(DATASETS), required=True)
     add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--download", action="store_true", help="download the data, if need be")
     add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="test sizes")
     add("--limit", type=int, help="only so many images of each split")
     add("--out", type=Path, default=Path("rescaled"), help="folder of the files")
     options = parser.parse_args()
-    common = {"limit": options.limit, "data_dir": options.data_dir}
+    names = ("limit", "data_dir", "download")
+    common = {name: getattr(options, name) for name in names}
     info = DATASETS[options.dataset]
     training = ("train", "validation") if info.validation else ("train",)
     files = [(training, 1.0), *((("test",), factor) for factor in options.factors)]

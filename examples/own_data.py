@@ -16,6 +16,7 @@ and the pictures. Killed? The same command goes on.
 import argparse
 import dataclasses
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -38,10 +39,13 @@ from keras_gdrn.layers import (
     ScalePooling,
     SpatialSelection,
 )
-from keras_gdrn.models import scale_channel, with_input_shape, with_sigma0
-from keras_gdrn.training import Recipe, claim_folder, fit
-
-SIX_SCALES = tuple(2 ** (i / 2) for i in range(-3, 3))
+from keras_gdrn.models import (
+    SIX_SCALES,
+    head_initializers,
+    scale_channel,
+    with_input_shape,
+)
+from keras_gdrn.training import Recipe, Stage, claim_folder, train_in_stages
 
 
 def main() -> None:
@@ -97,7 +101,9 @@ def transferred(model: keras.Model, classes: int, shape: tuple) -> keras.Model:
     head, selection = map(channel.get_layer, ("head", "spatial_selection"))
     features = keras.Model(channel.input, head.input)
     features = with_input_shape(features, shape)
-    new_head = GaussDerConv.from_config({**head.get_config(), "filters": classes})
+    begin = head_initializers(zero_order=head.zero_order)
+    config = {**head.get_config(), "filters": classes, **begin}
+    new_head = GaussDerConv.from_config(config)
     select = SpatialSelection.from_config(selection.get_config())
     return keras.Model(features.input, select(new_head(features.output)))
 
@@ -114,20 +120,18 @@ def trained(
     second = dataclasses.replace(
         first, epochs=max(1, options.epochs // 4), learning_rate=0.005
     )
-    data = batches(train, 1.0, options.batch_size, options.seed)
-    stages = {"one_channel": ([1.0], first), "six_channels": (SIX_SCALES, second)}
-    for name, (sigma0, recipe) in stages.items():
-        print(f"{name}: {recipe.epochs} epochs of {len(train.labels)} images")
-        model = with_sigma0(model, sigma0)
-        fit(
-            model,
-            recipe,
-            data,
-            out=options.out / name,
-            seed=options.seed,
-            verbose=common.VERBOSE,
-        )
-    return model
+    stages = [
+        Stage("one_channel", first, (1.0,)),
+        Stage("six_channels", second, SIX_SCALES),
+    ]
+    return train_in_stages(
+        model,
+        stages,
+        batches(train, 1.0, options.batch_size, options.seed),
+        out=options.out,
+        seed=options.seed,
+        verbose=common.VERBOSE,
+    )
 
 
 def save(
@@ -145,7 +149,9 @@ def write_test(
 ) -> None:
     """Tests the network at each size, and writes the table and the pictures."""
     print(f"Test on the {len(test.labels)} images that were held out")
-    tests = {factor: batches(test, factor, 50) for factor in options.factors}
+    largest = math.ceil(max(options.factors) * options.side)
+    size = common.test_batch(model, (largest, largest))
+    tests = {factor: batches(test, factor, size) for factor in options.factors}
     of_any_size = with_input_shape(model, (None, None, test.pixels.shape[-1]))
     result, histogram = common.evaluate(of_any_size, tests)
     samples = {f: next(data.as_numpy_iterator())[0][:4] for f, data in tests.items()}

@@ -1,13 +1,18 @@
-"""Runs one of the paper's experiments, each by one command.
+"""Runs one of the paper's experiments, or draws one of its figures, by one command.
 
     python examples/reproduce.py --list
-    python examples/reproduce.py cifar10_max --budget small
+    python examples/reproduce.py cifar10_max --budget small --download
     python examples/reproduce.py mnist --budget small --data-dir data --out runs/mnist
+    python examples/reproduce.py --figure separable_cifar10 --budget full
 
 The folder of a run (by default `runs/<name>-<budget>`) gets logs and checkpoints of
 each stage, at the end the accuracies (results.md, results.json), pictures and
 model.keras. Interrupted at any moment, the same command goes on; `collect.py` makes a
 table of the results of several runs.
+
+`--figure` runs or resumes all that a figure of the paper compares, each into its folder
+`runs/<name>-<budget>`, and draws it to `runs/<figure>-<budget>.png`, with a table
+beside it. What runs have in common is trained once.
 
 Several GPUs of one machine: `--devices all`. Several machines, on JAX: on each of them
 the same command with `KERAS_BACKEND=jax` and
@@ -15,6 +20,9 @@ the same command with `KERAS_BACKEND=jax` and
     --machines HOST:PORT COUNT NUMBER
 
 where HOST is the machine with the NUMBER 0, which alone writes the folder of the run.
+
+Images come from TensorFlow Datasets, downloaded with `--download`; or, `--h5 FOLDER`,
+from HDF5 files such as the authors' (`h5_report.py` says what a folder holds).
 
 Budgets: `smoke` only shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours on two cores, with narrower networks and fewer images and epochs
@@ -32,18 +40,23 @@ from runner import Options, run  # before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 from budgets import BUDGETS, within
-from experiments import EXPERIMENTS, Experiment
+from draw import draw
+from estimate import announcement
+from experiments import EXPERIMENTS, FORMER_NAMES, Experiment
+from figures import FIGURES, start_for
+from listing import listing
+from settings import settings, tell_versions
+from sources import add_source, source_of
 
-from keras_gdrn.training import OutOfTime, claim_folder, on_devices
+from keras_gdrn.models import HEAD_INITIALIZERS
+from keras_gdrn.training import OutOfTime, TimeLimit, claim_folder, on_devices
 from keras_gdrn.training._processes import is_first, of_first
 
 
 def main() -> None:
     options = parse()
     if options.list:
-        width = max(map(len, EXPERIMENTS))
-        for name, experiment in EXPERIMENTS.items():
-            print(f"{name.ljust(width)}  {experiment.dataset}: {experiment.what}")
+        print(listing(options.budget))
         return
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
@@ -57,56 +70,94 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as elsewhere:
         if not is_first():
             options.out, options.start_from = Path(elsewhere), None
-        reproduce(options)
+        start(options)
     if not is_first():
         print("The run's folder is on the first machine.")
+
+
+def start(options: argparse.Namespace) -> None:
+    """Reproduces what is asked for, or ends with an error or what to do next."""
+    try:
+        if options.figure:
+            reproduce_figure(options)
+        else:
+            reproduce(options)
+    except OutOfTime:
+        print("Out of time; the same command goes on.")
+    except (OSError, ValueError, FloatingPointError) as error:
+        # Other settings, absent data, a full disk; a loss that is not finite.
+        sys.exit(f"error: {error}")
 
 
 def reproduce(options: argparse.Namespace) -> None:
     """Runs the experiment into its folder, or tells what is there already."""
     out = options.out or Path("runs") / f"{options.name}-{options.budget}"
-    experiment = within(EXPERIMENTS[options.name], options.budget)
-    if options.receptive_field != "auto":
-        network = dataclasses.replace(
-            experiment.network, receptive_field=options.receptive_field
-        )
-        experiment = dataclasses.replace(experiment, network=network)
+    ran = complete(options.name, out, options, options.max_minutes, options.start_from)
+    if not ran:
+        if is_first():
+            print((out / "results.md").read_text(encoding="utf-8"))
+        print(f"This run is complete; its results are in {out}")
+
+
+def reproduce_figure(options: argparse.Namespace) -> None:
+    """Runs or resumes what a figure needs, and draws it."""
+    figure, root = FIGURES[options.figure], options.out or Path("runs")
+    limit, folders = TimeLimit(options.max_minutes), {}
+    for name in figure.runs:
+        if of_first(lambda: limit.is_reached(0)):
+            raise OutOfTime
+        other = start_for(name, folders) if is_first() else None
+        folders[name] = root / f"{name}-{options.budget}"
+        begin = other and folders[other]
+        complete(name, folders[name], options, limit, begin)
+    if is_first():
+        files = draw(figure, folders, root / f"{options.figure}-{options.budget}.png")
+        print(f"{figure.where}: {', '.join(map(str, files))}")
+
+
+def complete(
+    name: str,
+    out: Path,
+    options: argparse.Namespace,
+    max_minutes: float | TimeLimit | None,
+    start_from: Path | None,
+) -> bool:
+    """Runs an experiment to its end; `False` if that has been done before."""
+    experiment = with_network(within(EXPERIMENTS[name], options.budget), options)
 
     def is_complete() -> bool:
-        claim_folder(out, settings(experiment, options))
-        return (out / "results.json").exists()
+        claim_folder(out, settings(experiment, options.seed, source_of(options)))
+        if (out / "results.json").exists():
+            return True
+        tell_versions(out)
+        print(f"{name}: {announcement(experiment)}")
+        return False
 
-    try:
-        if of_first(is_complete):
-            if is_first():
-                print((out / "results.md").read_text(encoding="utf-8"))
-            print(f"This run is complete; its results are in {out}")
-            return
-        how = Options(
-            out,
-            seed=options.seed,
-            data_dir=options.data_dir,
-            max_minutes=options.max_minutes,
-            start_from=options.start_from,
-            jit_compile=True if options.jit else "auto",
-            tensorboard=options.tensorboard,
-            devices=options.devices,
-        )
-        run(options.name, experiment, how)
-    except OutOfTime:
-        print(f"Out of time; the same command goes on from {out}")
-    except (OSError, FloatingPointError) as error:
-        # Other settings, absent data, a full disk; a loss that is not finite.
-        sys.exit(f"error: {error}")
+    if of_first(is_complete):
+        return False
+    how = Options(
+        out,
+        seed=options.seed,
+        source=source_of(options),
+        max_minutes=max_minutes,
+        start_from=start_from,
+        jit_compile=True if options.jit else "auto",
+        tensorboard=options.tensorboard,
+        devices=options.devices,
+    )
+    run(name, experiment, how)
+    return True
 
 
-def settings(experiment: Experiment, options: argparse.Namespace) -> dict:
-    """All that decides the result."""
-    return {
-        **dataclasses.asdict(experiment),
-        "seed": options.seed,
-        "mixed_precision": options.mixed_precision,
-    }
+def with_network(experiment: Experiment, options: argparse.Namespace) -> Experiment:
+    """The experiment, with the options that replace its network's own."""
+    changes = {}
+    if options.receptive_field != "auto":
+        changes["receptive_field"] = options.receptive_field
+    if options.head_initializer:
+        changes["head_initializer"] = options.head_initializer
+    network = dataclasses.replace(experiment.network, **changes)
+    return dataclasses.replace(experiment, network=network)
 
 
 def parse() -> argparse.Namespace:
@@ -114,12 +165,13 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("name", nargs="?", choices=list(EXPERIMENTS), metavar="NAME")
-    add("--list", action="store_true", help="the names of all experiments")
+    add("name", nargs="?", choices=[*EXPERIMENTS, *FORMER_NAMES], metavar="NAME")
+    add("--list", action="store_true", help="all names, and the time that each takes")
+    add("--figure", choices=list(FIGURES), metavar="NAME", help="draw it from its runs")
     add("--budget", choices=BUDGETS, default="small")
-    add("--out", type=Path, help="folder of the run")
+    add("--out", type=Path, help="folder of the run; of a figure, that of all its runs")
     add("--seed", type=int, default=0)
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add_source(add)
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, help="take the first stage of this other run")
     add(
@@ -129,6 +181,12 @@ def parse() -> argparse.Namespace:
         metavar="Q",
         help="half-width of what is evaluated, in standard deviations; or `whole`",
     )
+    add(
+        "--head-initializer",
+        choices=HEAD_INITIALIZERS,
+        help="how the last layer begins: `he_uniform` is the paper's, `positive` loses "
+        "no class of a single channel; by default the budget's",
+    )
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")
     add("--tensorboard", action="store_true", help="write logs for TensorBoard")
@@ -136,8 +194,11 @@ def parse() -> argparse.Namespace:
     names = ("HOST:PORT", "COUNT", "NUMBER")
     add("--machines", nargs=3, metavar=names, help="several machines; see above")
     options = parser.parse_args()
-    if not options.name and not options.list:
-        parser.error("a NAME or --list is needed")
+    options.name = FORMER_NAMES.get(options.name, options.name)
+    if sum(map(bool, (options.name, options.figure, options.list))) != 1:
+        parser.error("a NAME, --figure or --list is needed")
+    if options.figure and options.start_from:
+        parser.error("--start-from is for a NAME; a figure's runs share what they can")
     if options.machines and keras.backend.backend() != "jax":
         parser.error("--machines is for JAX: set KERAS_BACKEND=jax")
     if options.machines and not all(part.isdigit() for part in options.machines[1:]):

@@ -4,30 +4,38 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common import (  # before Keras: it keeps TensorFlow quiet
+    TFDS,
     VERBOSE,
     evaluate,
     parameters,
     sample_images,
+    test_batch,
     test_sets,
     write_results,
 )
 
 # isort: split
 import keras
+import numpy as np
+import tensorflow as tf
 from experiments import Experiment, Stage
 from insight import write_insight
 from networks import plain_resnet
+from sources import Source
 from variants import variant
 
-from keras_gdrn.data import DATASETS, rescaled
+from keras_gdrn.data import DATASETS
 from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
-from keras_gdrn.training import OutOfTime, TimeLimit, fit, on_devices
-from keras_gdrn.training._processes import of_first
+from keras_gdrn.training import on_devices, train_in_stages
+
+# Test images among which those are looked for whose activation maps are drawn.
+SEARCHED = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Options:
     Args:
         out: folder of the run.
         seed: of the weights, of shuffling, augmentation and dropout.
-        data_dir: directory of TensorFlow Datasets.
+        source: of the images.
         max_minutes: stop after an epoch in time; the same command goes on.
         start_from: folder of another run whose first stage is taken over.
         jit_compile, tensorboard: as for `keras_gdrn.training.fit`.
@@ -46,7 +54,7 @@ class Options:
 
     out: Path
     seed: int = 0
-    data_dir: str | None = None
+    source: Source = TFDS
     max_minutes: float | None = None
     start_from: Path | None = None
     jit_compile: bool | str = "auto"
@@ -56,77 +64,64 @@ class Options:
 
 def run(name: str, experiment: Experiment, options: Options) -> None:
     """Trains and tests, on from where it was interrupted; may raise `OutOfTime`."""
-    begun, model = time.perf_counter(), None
-    limit = TimeLimit(minutes=options.max_minutes)
-    seconds, networks, histogram = {}, {}, None
+    start = time.perf_counter()
+    trained = train(experiment, options)
+    networks, histogram, model = {}, None, None
     for stage in experiment.stages:
-        channels = f"{len(stage.sigma0)} scale channel(s)"
-        print(f"{name}: {stage.name}, {'plain' if experiment.plain else channels}")
-        with on_devices(options.devices):
-            model = network(experiment, stage, options.seed, model)
-            seconds[stage.name] = train(model, experiment, stage, options, limit)
-        if options.devices != 1:  # one of them tests
-            weights = model.get_weights()
-            model = network(experiment, stage, options.seed, None)
-            model.set_weights(weights)
         last = stage is experiment.stages[-1]
+        # One device tests, whichever have trained.
+        model = network(experiment, stage.sigma0, options.seed)
+        model.set_weights(trained[stage.name].weights)
         if last and experiment.test_sigma0:
             model = with_sigma0(model, experiment.test_sigma0)
-        print("Test")
+        print(f"Test of {stage.name}")
         result, histogram = tested(model, experiment, options)
         networks[name if last else f"{name}, {stage.name}"] = result
-    model.save(options.out / "model.keras")
-    record = {
-        "name": name,
-        "experiment": dataclasses.asdict(experiment),
-        "seed": options.seed,
-        "seconds": {**seconds, "in all": time.perf_counter() - begun},
-        "parameters": parameters(model),
-        "policy": keras.config.dtype_policy().name,
-    }
-    of_test = test_options(experiment, options)
-    if not experiment.plain:
-        write_insight(
-            options.out, model, experiment.dataset, experiment.factors[-1], **of_test
+    seconds = {stage: found.seconds for stage, found in trained.items()}
+    seconds["in all"] = time.perf_counter() - start
+    write(name, experiment, options, model, networks, histogram, seconds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """The weights after a stage, and the seconds that its epochs took."""
+
+    weights: list[np.ndarray]
+    seconds: float
+
+
+def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
+    """What each stage has trained, by its name."""
+    first = experiment.stages[0].name
+    if options.start_from and not (options.out / first).exists():
+        shutil.copytree(options.start_from / first, options.out / first)
+    trained = {}
+
+    def after_stage(stage: Stage, model: keras.Model, history: Any) -> None:
+        seconds = sum(history.history["seconds"])
+        trained[stage.name] = Trained(model.get_weights(), seconds)
+
+    with on_devices(options.devices):
+        model = network(experiment, experiment.stages[-1].sigma0, options.seed)
+        train_in_stages(
+            variant(model, experiment.variant),
+            experiment.stages,
+            partial(training_data, experiment, options),
+            out=options.out,
+            seed=options.seed,
+            max_minutes=options.max_minutes,
+            after_stage=after_stage,
+            jit_compile=options.jit_compile,
+            tensorboard=options.tensorboard,
+            verbose=VERBOSE,
         )
-    images = sample_images(experiment.dataset, experiment.factors, **of_test)
-    write_results(options.out, networks, histogram, images, record)
+    return trained
 
 
-def network(
-    experiment: Experiment, stage: Stage, seed: int, before: keras.Model | None
-) -> keras.Model:
-    """The network of a stage, with the weights of the stage before it."""
-    keras.utils.set_random_seed(seed)
-    arguments = {
-        **dataclasses.asdict(experiment.network),
-        "sigma0": stage.sigma0,
-    }
-    if experiment.plain:
-        names = ("input_shape", "classes", "widths")
-        return plain_resnet(*(arguments[name] for name in names))
-    if len(stage.sigma0) == 1:  # over one channel, all are the identity
-        arguments["scale_pooling"] = "max"
-    model = gauss_der_resnet(**arguments)
-    if before is not None:
-        model.set_weights(before.get_weights())
-    return model
-
-
-def train(
-    model: keras.Model,
-    experiment: Experiment,
-    stage: Stage,
-    options: Options,
-    limit: TimeLimit,
-) -> float:
-    """Trains by the recipe of a stage; returns the seconds that its epochs took."""
-    folder = options.out / stage.name
-    if options.start_from and stage is experiment.stages[0] and not folder.exists():
-        shutil.copytree(options.start_from / stage.name, folder)
-    if of_first(lambda: limit.is_reached(0)):
-        raise OutOfTime
-    data = rescaled(
+def training_data(
+    experiment: Experiment, options: Options, stage: Stage
+) -> tf.data.Dataset:
+    return options.source.batches(
         experiment.dataset,
         "train+validation",  # as in the paper, when all had been chosen
         canvas=experiment.network.input_shape[:2],
@@ -134,40 +129,70 @@ def train(
         shuffle=True,
         seed=options.seed,
         limit=stage.limit,
-        data_dir=options.data_dir,
     )
-    history = fit(
-        variant(model, experiment.variant if len(stage.sigma0) > 1 else None),
-        stage.recipe,
-        data,
-        out=folder,
-        seed=options.seed,
-        max_minutes=limit,
-        jit_compile=options.jit_compile,
-        tensorboard=options.tensorboard,
-        verbose=VERBOSE,
-    )
-    if len(history.epoch) < stage.recipe.epochs:
-        raise OutOfTime
-    return sum(history.history["seconds"])
+
+
+def network(
+    experiment: Experiment, sigma0: tuple[float, ...], seed: int
+) -> keras.Model:
+    """The network with scale channels at `sigma0`, as it begins."""
+    keras.utils.set_random_seed(seed)
+    arguments = {
+        **dataclasses.asdict(experiment.network),
+        "sigma0": sigma0,
+    }
+    if experiment.plain:
+        names = ("input_shape", "classes", "widths")
+        return plain_resnet(*(arguments[name] for name in names))
+    return gauss_der_resnet(**arguments)
 
 
 def tested(
     model: keras.Model, experiment: Experiment, options: Options
 ) -> tuple[ScaleGeneralisation, ScaleSelectionHistogram | None]:
     """What the network does on the canvas of the test images."""
-    arguments = test_options(experiment, options)
-    model = with_input_shape(model, (*arguments["canvas"], model.input_shape[-1]))
+    canvas = test_canvas(experiment)
+    model = with_input_shape(model, (*canvas, model.input_shape[-1]))
     tests = test_sets(
-        experiment.dataset, experiment.factors, batch_size=20, **arguments
+        experiment.dataset,
+        experiment.factors,
+        options.source,
+        canvas=canvas,
+        limit=experiment.test_limit,
+        batch_size=test_batch(model, canvas),
     )
     return evaluate(model, tests)
 
 
-def test_options(experiment: Experiment, options: Options) -> Mapping[str, Any]:
+def test_canvas(experiment: Experiment) -> tuple[int, int]:
     side = experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
-    return {
-        "canvas": (side, side),
-        "limit": experiment.test_limit,
-        "data_dir": options.data_dir,
+    return side, side
+
+
+def write(
+    name: str,
+    experiment: Experiment,
+    options: Options,
+    model: keras.Model,
+    networks: Mapping[str, ScaleGeneralisation],
+    histogram: ScaleSelectionHistogram | None,
+    seconds: Mapping[str, float],
+) -> None:
+    """The network, the pictures and the results."""
+    model.save(options.out / "model.keras")
+    record = {
+        "name": name,
+        "experiment": dataclasses.asdict(experiment),
+        "seed": options.seed,
+        "seconds": seconds,
+        "parameters": parameters(model),
+        "policy": keras.config.dtype_policy().name,
     }
+    dataset, canvas = experiment.dataset, test_canvas(experiment)
+    source, factors = options.source, experiment.factors
+    if not experiment.plain:
+        limit = min(SEARCHED, experiment.test_limit or SEARCHED)
+        tests = source.arrays(dataset, "test", factors[-1], canvas=canvas, limit=limit)
+        write_insight(options.out, model, *tests, dataset)
+    images = sample_images(dataset, factors, source, canvas=canvas)
+    write_results(options.out, networks, histogram, images, record)

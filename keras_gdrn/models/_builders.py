@@ -20,6 +20,8 @@ from keras_gdrn.layers import (
 )
 from keras_gdrn.layers._batch_normalization import batch_normalization
 
+from ._head import head_initializers
+
 # What `**convolution` of `scale_channel` goes to.
 TAKES_CONVOLUTION = (GaussDerConv.__init__, keras.layers.Layer.__init__)
 
@@ -35,6 +37,7 @@ def scale_channel(
     separable_blocks: int = 0,
     residual: bool = True,
     spatial_selection: str = "center",
+    head_initializer: str = "positive",
     name: str = "scale_channel",
     **convolution,
 ) -> keras.Model:
@@ -47,11 +50,9 @@ def scale_channel(
 
     Source: Perzanowski & Lindeberg, Eqs. def-gaussderresnet-layer-1 to
     def-gaussderresnet-layer-final and func-comp-gamma-expression-new. Departure: the
-    last layer begins with weights a fifth as large as He's and with biases of 0.2, or
-    of 1 with the zero-order term, so that its ReLU cuts no class off at the start. A
-    class that is cut off for all images has no gradient, and is lost for good: where
-    biases began at zero, that happened to one or two classes in most of our runs on
-    MNIST.
+    last layer begins with small weights and positive biases, so that its ReLU cuts no
+    class off at the start, which matters for one channel with central selection (see
+    `head_initializers`); `head_initializer="he_uniform"` is the paper's.
 
     Args:
         input_shape: Shape of an image, `(*spatial, channels)`; sizes may be `None`.
@@ -61,12 +62,14 @@ def scale_channel(
         order: Highest order of differentiation.
         zero_order: Whether every layer but the first has the zero-order term.
         separable_blocks: How many of the last blocks are depthwise-separable.
-        residual: `False` replaces each block by one layer without skip connection:
-            the earlier Gaussian derivative networks (Lindeberg 2022).
+        residual: `False` replaces each block by one layer without skip connection,
+            as in the earlier Gaussian derivative networks (Lindeberg 2022).
         spatial_selection: `"center"` or `"max"`.
+        head_initializer: How the last layer begins, as `head_initializers`:
+            `"positive"` or `"he_uniform"`.
         **convolution: Further arguments of every `GaussDerConv`: `boundary`,
-            `epsilon`, `trainable_sigma`, initializers (of the last layer too),
-            regularizers, constraints.
+            `epsilon`, `trainable_sigma`, initializers (instead of those of
+            `head_initializer` too), regularizers, constraints.
 
     Returns:
         Functional model from `(batch, *spatial, channels)` to `(batch, classes)`.
@@ -105,7 +108,7 @@ def scale_channel(
         zero_order=zero_order,
         activation="relu",
         name="head",
-        **{**_small_and_positive(zero_order), **common},
+        **{**head_initializers(head_initializer, zero_order=zero_order), **common},
     )(x)
     scores = SpatialSelection(
         spatial_selection, data_format="channels_last", name="spatial_selection"
@@ -175,21 +178,6 @@ def _conv_bn_relu(x, name, filters, sigma, options):
     x = GaussDerConv(filters, sigma, name=f"{name}_conv", **options)(x)
     x = batch_normalization(f"{name}_bn")(x)
     return keras.layers.ReLU(name=f"{name}_relu")(x)
-
-
-def _small_and_positive(zero_order: bool) -> dict:
-    """Initializers for scores that are some standard deviations above zero.
-
-    These are about 0.08, but up to 0.3 with the zero-order term: in it, maps behind a
-    ReLU do not cancel, as they are positive.
-    """
-    he_uniform, gain = 2.0, 0.2
-    return {
-        "kernel_initializer": keras.initializers.VarianceScaling(
-            he_uniform * gain**2, "fan_in", "uniform"
-        ),
-        "bias_initializer": keras.initializers.Constant(1.0 if zero_order else 0.2),
-    }
 
 
 def _checked_widths(widths) -> list[int]:

@@ -44,7 +44,8 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
         "receptive_field": layer.receptive_field,
         **changes,
     }
-    return ScaleChannels(name=layer.name, dtype=layer.dtype_policy, **options)
+    kind = type(layer)  # a subclass stays one
+    return kind(name=layer.name, dtype=layer.dtype_policy, **options)
 
 
 def only_layer(model: keras.Model, kind: type) -> Any:

@@ -11,7 +11,8 @@ from keras_gdrn.models._builders import (
     scale_channel,
 )
 
-SIX_SCALES = tuple(2.0 ** (i / 2) for i in range(-3, 3))
+# The initial scales of the paper's networks: 1/(2√2) to 2 in steps of √2.
+SIX_SCALES: tuple[float, ...] = tuple(2.0 ** (i / 2) for i in range(-3, 3))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +20,9 @@ class Preset:
     """Arguments of `gauss_der_resnet` for one of the paper's networks.
 
     `scale_pooling` is the paper's best for the dataset; all three are reported.
+    `head_initializer` is by default `scale_channel`'s; the paper's networks have
+    `"he_uniform"`. To train one of those with one scale channel and central selection,
+    give `"positive"`: with He's weights it may lose classes (see `head_initializers`).
     """
 
     input_shape: tuple[int, int, int]
@@ -29,6 +33,7 @@ class Preset:
     scale_pooling: str = "max"
     scale_dropout: float = 0.0
     spatial_selection: str = "center"
+    head_initializer: str = "positive"
     zero_order: bool = False
     separable_blocks: int = 0
     residual: bool = True
@@ -42,12 +47,14 @@ _FASHION_MNIST = Preset(
     widths=(48, 24, 32, 32, 48, 48, 64, 64, 128),
     ratio=1.13,
     scale_dropout=0.2,
+    head_initializer="he_uniform",
 )
 _CIFAR10 = Preset(
     input_shape=(64, 64, 3),
     widths=(48, 48, 64, 64, 64, 192, 192, 192, 256),
     ratio=1.2,
     scale_dropout=0.3,
+    head_initializer="he_uniform",
 )
 _STL10 = Preset(
     input_shape=(96, 96, 3),
@@ -56,6 +63,7 @@ _STL10 = Preset(
     scale_pooling="average",
     scale_dropout=0.3,
     spatial_selection="max",
+    head_initializer="he_uniform",
     zero_order=True,
 )
 

@@ -8,6 +8,7 @@ from ._lock import lock_folder
 from ._recipe import Recipe
 from ._recipes import RECIPES
 from ._run_folder import claim_folder
+from ._stages import Stage, train_in_stages
 from ._time_limit import OutOfTime, TimeLimit
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Augmentation",
     "OutOfTime",
     "Recipe",
+    "Stage",
     "TimeLimit",
     "augment",
     "claim_folder",
@@ -22,5 +24,6 @@ __all__ = [
     "fit",
     "lock_folder",
     "on_devices",
+    "train_in_stages",
     "training_batches",
 ]

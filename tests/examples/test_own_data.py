@@ -115,7 +115,7 @@ def test_each_epoch_has_another_order_and_all_images(script):
 
 
 def test_transfer_keeps_all_but_the_last_layer(script):
-    before = network(zero_order=True)
+    before = network(zero_order=True, head_initializer="he_uniform")
     channel = script.transferred(before, 7, (24, 20, 3))
     assert channel.output_shape == (None, 7) and channel.input_shape[1:] == (24, 20, 3)
     of_before = before.get_layer("scale_channels").network
@@ -125,6 +125,7 @@ def test_transfer_keeps_all_but_the_last_layer(script):
     assert (old.filters, new.filters) == (2, 7)
     assert (new.sigma, new.order, new.zero_order) == (old.sigma, 1, True)
     assert channel.layers[-1].mode == "max"
+    np.testing.assert_array_equal(new.bias, 1.0)  # begins anew, with no class cut off
 
 
 def no_folder(folder):

@@ -1,0 +1,27 @@
+"""Says what a folder of HDF5 files of rescaled images holds, such as the authors'.
+
+    python examples/h5_report.py files
+
+The images are not read. `reproduce.py … --h5 files` trains and tests on them.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from keras_gdrn.data import h5_report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    try:
+        print(h5_report(parser.parse_args().folder))
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
