@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 import keras_gdrn
-from keras_gdrn import data, evaluation, models, training
+from keras_gdrn import data, evaluation, models, training, tuning
 
 
 def main() -> None:
@@ -31,6 +31,7 @@ def main() -> None:
     np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
     histogram = evaluation.scale_selection_histogram(loaded, {1.0: (images, labels)})
     assert histogram.shares.shape == (1, 2)
+    tuning.GaussDerResNetHyperModel((40, 40, 1), 10)
     print(f"keras_gdrn {keras_gdrn.__version__} works with Keras {keras.__version__}")
 
 

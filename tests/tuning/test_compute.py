@@ -4,10 +4,14 @@ import math
 
 import keras
 import pytest
-from compute import largest_scale, layer_multiply_adds, multiply_adds
 
 from keras_gdrn.kernels import axis_factors
 from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.tuning._compute import (
+    largest_scale,
+    layer_multiply_adds,
+    multiply_adds,
+)
 
 
 def network(widths=(4, 6), sigma0=(1.0, 2.0), **options):

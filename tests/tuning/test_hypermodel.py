@@ -7,11 +7,14 @@ import keras
 import keras_tuner
 import numpy as np
 import pytest
-from compute import multiply_adds, parameters
-from hypermodel import GaussDerResNetHyperModel
-from search_space import SearchSpace
 
 from keras_gdrn.training import Recipe
+from keras_gdrn.tuning import (
+    GaussDerResNetHyperModel,
+    SearchSpace,
+    multiply_adds,
+    parameters,
+)
 
 # Keras Tuner still asks for threads by their old name.
 pytestmark = pytest.mark.filterwarnings(

@@ -7,14 +7,15 @@ from typing import Any
 
 import keras
 import keras_tuner
-from compute import largest_scale, multiply_adds, parameters
-from search_space import SearchSpace
 
 from keras_gdrn.evaluation import scale_generalisation
 from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from keras_gdrn.training import RECIPES, Recipe, fit
 
-PAPER = SearchSpace()
+from ._compute import largest_scale, multiply_adds, parameters
+from ._search_space import SearchSpace
+
+_PAPER = SearchSpace()
 
 
 class GaussDerResNetHyperModel(keras_tuner.HyperModel):
@@ -58,7 +59,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         input_shape: tuple[int, int, int],
         classes: int,
         *,
-        space: SearchSpace = PAPER,
+        space: SearchSpace = _PAPER,
         recipe: Recipe = RECIPES["rescaled_cifar10"],
         single_scale_epochs: int = 0,
         max_parameters: int | None = None,

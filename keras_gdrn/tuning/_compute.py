@@ -12,7 +12,11 @@ from keras_gdrn.models._copies import only_layer
 
 
 def parameters(model: keras.Model) -> int:
-    """The number of trainable parameters, which is what the paper counts."""
+    """The number of trainable parameters, which is what the paper counts.
+
+    Args:
+        model: any, with its weights made.
+    """
     return sum(math.prod(weight.shape) for weight in model.trainable_weights)
 
 
