@@ -13,6 +13,7 @@ from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from keras_gdrn.training import RECIPES, Recipe, fit
 
 from ._compute import largest_scale, multiply_adds, parameters
+from ._data import check_batches, refuse, training_and_tests
 from ._search_space import SearchSpace
 
 _PAPER = SearchSpace()
@@ -51,7 +52,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
 
     >>> hypermodel = GaussDerResNetHyperModel((40, 40, 1), 10, recipe=Recipe(8, 32))
     >>> tuner = keras_tuner.RandomSearch(hypermodel, "val_accuracy", max_trials=20)
-    >>> tuner.search((images, labels), validation_data=(others, their_labels))
+    >>> tuner.search(images, labels, validation_split=0.2)
     """
 
     def __init__(
@@ -106,32 +107,50 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         self,
         hp: keras_tuner.HyperParameters,
         model: keras.Model,
-        data: Any,
+        x: Any,
+        y: Any = None,
         *,
-        validation_data: Any,
+        validation_data: Any = None,
+        validation_split: float = 0.0,
         epochs: int | None = None,
         initial_epoch: int = 0,
         seed: int = 0,
         callbacks: Sequence[keras.callbacks.Callback] = (),
         verbose: int | str = "auto",
+        **others: Any,
     ) -> dict[str, float]:
-        """Trains the model and returns its accuracies, unless it is over the budget.
+        """Train the model and return its accuracies, unless it is over the budget.
+
+        Keras Tuner calls it with what `tuner.search` is given.
 
         Args:
             hp, model: of a trial.
-            data: arrays `(images, labels)`, or a function from the size of a batch to
-                a `tf.data.Dataset`, both as `keras_gdrn.training.fit` takes them.
-            validation_data: arrays or batches of size factor 1, or these for each of
-                several size factors, as `scale_generalisation` takes them.
+            x, y: training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
+                Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches as
+                `keras_gdrn.training.fit` takes it (where the batch size is not
+                searched), or a function from the size of a batch to such a dataset.
+            validation_data: arrays `(images, labels)` or batches of size factor 1, or
+                these for each of several size factors, as `scale_generalisation` takes
+                them.
+            validation_split: instead, the share of the arrays `x` and `y`, the last
+                ones, that are kept apart for validation, at size factor 1.
             epochs, initial_epoch: as `keras.Model.fit`; by default those of the
                 recipe. A trial that goes on from another one, as Hyperband's do, has
                 a learning rate schedule of its own.
             seed: of shuffling, augmentation and dropout.
             callbacks, verbose: as `keras.Model.fit`.
+            **others: must be empty; for the error that says what to write.
+
+        Returns:
+            The objectives and the cost of the network, by name.
+
+        Raises:
+            keras_tuner.errors.FatalError: a `TypeError` or `ValueError` too, if an
+                argument does not fit. It ends the search.
         """
-        tests = validation_data
-        if not isinstance(tests, Mapping):
-            tests = {1.0: tests}
+        refuse(others)
+        data, tests = training_and_tests(x, y, validation_data, validation_split)
+        check_batches(data, self.space.batch_size)
         cost = {
             "parameters": parameters(model),
             "multiply_adds": multiply_adds(model),
@@ -145,7 +164,10 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         for network, recipe in self._stages(hp, model, epochs, initial_epoch):
             batches = data(recipe.batch_size) if callable(data) else data
             options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
-            fit(network, recipe, batches, **options)
+            try:
+                fit(network, recipe, batches, **options)
+            except ValueError as error:  # it would be that of every trial
+                raise keras_tuner.errors.FatalValueError(str(error)) from error
         result = scale_generalisation(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}

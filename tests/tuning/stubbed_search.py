@@ -25,7 +25,7 @@ search.SPACES["small"] = SearchSpace(
 RUNS = itertools.count()
 
 
-def fit(self, hp, model, data, *, callbacks, **_):
+def fit(self, hp, model, x, *, callbacks, **_):
     name = f"{callbacks[0].trial.trial_id}-{os.getpid()}-{next(RUNS)}"
     Path(f"{name}.begun").touch()
     while not Path("go").exists():

@@ -72,7 +72,7 @@ def test_every_tuner_searches(tuner, tiny_images, tmp_path):
         length = {"max_epochs": 2, "factor": 2}
     hypermodel = hypermodel_of(TINY.only("ratio", "blocks"), single_scale_epochs=1)
     search = tuner(hypermodel, "val_accuracy", directory=tmp_path, seed=1, **length)
-    search.search(tiny_images, validation_data=tiny_images, verbose=0)
+    search.search(*tiny_images, validation_data=tiny_images, verbose=0)
     trials = search.oracle.trials.values()
     assert len(trials) >= 2
     assert all(trial.status == "COMPLETED" for trial in trials)
