@@ -10,7 +10,7 @@ from typing import Any
 from keras_tuner.errors import FatalTypeError, FatalValueError
 
 _INSTEAD = {
-    "batch_size": "A search chooses it; `SearchSpace(batch_size=(32,))` fixes it.",
+    "batch_size": "A search chooses it; `SearchSpace(batch_size=({},))` fixes it.",
     "shuffle": "The training images are always shuffled.",
 }
 
@@ -19,6 +19,7 @@ def refuse(arguments: Mapping[str, Any]) -> None:
     """Raises an error for what `keras.Model.fit` would take, and the recipe decides."""
     for name, value in arguments.items():
         instead = _INSTEAD.get(name, "The recipe decides how networks are trained.")
+        instead = instead.format(value)
         raise FatalTypeError(
             f"`{name}` must be left out. {instead} Possible are x, y, validation_data, "
             "validation_split, epochs, seed, callbacks and verbose. "

@@ -103,7 +103,7 @@ def test_batches_where_their_size_is_searched(tuner, tiny_images):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 8}, r"`batch_size` .* `SearchSpace\(batch_size=\(32,\)\)` fix"),
+        ({"batch_size": 8}, r"`batch_size` .* `SearchSpace\(batch_size=\(8,\)\)` fix"),
         ({"shuffle": False}, r"`shuffle` must be left out. .* always shuffled"),
         ({"class_weight": {0: 2.0}}, r"`class_weight` .* Possible are x, y, valid"),
         ({"steps_per_epoch": 9}, r"`steps_per_epoch` .*Received: steps_per_epoch=9"),
