@@ -44,15 +44,6 @@ def multiply_adds(model: keras.Model) -> int:
     return sum(_of_convolution(*convolution) for convolution in _convolutions(model))
 
 
-def largest_scale(model: keras.Model) -> float:
-    """The largest σ of any layer in any scale channel, in pixels."""
-    return max(
-        layer.sigma * max(windows.sigma0)
-        for layer, windows, _ in _convolutions(model)
-        if isinstance(layer, GaussDerConv)
-    )
-
-
 def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int:
     """Multiply-adds of a layer for one image at one scale.
 

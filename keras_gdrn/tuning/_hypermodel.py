@@ -12,7 +12,7 @@ from keras_gdrn.evaluation import scale_generalisation
 from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from keras_gdrn.training import RECIPES, Recipe, fit
 
-from ._compute import largest_scale, multiply_adds, parameters
+from ._compute import multiply_adds, parameters
 from ._data import check_batches, refuse, training_and_tests
 from ._search_space import SearchSpace
 
@@ -73,7 +73,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 "`single_scale_epochs` must be at least 0. "
                 f"Received: single_scale_epochs={single_scale_epochs}"
             )
-        _check_reach(space, input_shape)
         self.shape = {"input_shape": input_shape, "classes": classes}
         self.space = space
         self.base_recipe = recipe
@@ -81,10 +80,13 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         self.max_parameters = max_parameters
         self.max_multiply_adds = max_multiply_adds
         self.network = network
+        self._check_reach()
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """The network, compiled by its recipe (which `fit` does anew for its data)."""
         architecture = self.space.architecture(hp)
+        if _reach(architecture) > self._side:
+            architecture["sigma0"] = [1.0]  # `fit` reports it; there has to be a model
         model = gauss_der_resnet(**self.shape, **architecture, **self.network)
         recipe = self.recipe(hp, self.base_recipe.epochs)
         model.compile(recipe.optimizer(1), recipe.loss(), metrics=["accuracy"])
@@ -155,7 +157,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             "parameters": parameters(model),
             "multiply_adds": multiply_adds(model),
         }
-        excess = self._excess(model, cost)
+        excess = self._excess(hp, cost)
         if excess:
             print(f"Not trained: {excess}")
             _pass_through(callbacks, model)
@@ -191,11 +193,13 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             stages.append((model, recipe))
         return stages
 
-    def _excess(self, model: keras.Model, cost: Mapping[str, int]) -> str | None:
-        """How the model is beyond what can be trained, in words."""
-        sigma, sizes = largest_scale(model), model.input_shape[1:-1]
-        if sigma > max(sizes):
-            return f"a scale of {sigma:.1f} pixels in images of {sizes} pixels"
+    def _excess(
+        self, hp: keras_tuner.HyperParameters, cost: Mapping[str, int]
+    ) -> str | None:
+        """How the network is beyond what can be trained, in words."""
+        sigma = _reach(self.space.architecture(hp))
+        if sigma > self._side:
+            return f"a scale of {sigma:.1f} pixels in images of {self._side} pixels"
         for what, found, most in (
             ("parameters", cost["parameters"], self.max_parameters),
             ("multiply-adds per image", cost["multiply_adds"], self.max_multiply_adds),
@@ -204,16 +208,25 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 return f"{found:,} {what}, the budget is {most:,}"
         return None
 
+    @property
+    def _side(self) -> int:
+        return max(self.shape["input_shape"][:-1])
 
-def _check_reach(space: SearchSpace, input_shape: tuple[int, int, int]) -> None:
-    ratio, blocks, side = max(space.ratio), max(space.blocks), max(input_shape[:-1])
-    sigma = ratio ** (blocks + 1)
-    if sigma > side:
-        raise ValueError(
-            f"`space` must not reach beyond the image of {side} pixels. Received: "
-            f"space with ratio {ratio:g} and {blocks} blocks, which reach "
-            f"{sigma:.1f} pixels"
-        )
+    def _check_reach(self) -> None:
+        ratio, blocks = max(self.space.ratio), max(self.space.blocks)
+        sigma = ratio ** (blocks + 1)
+        if sigma > self._side:
+            raise ValueError(
+                f"`space` must not reach beyond the image of {self._side} pixels. "
+                f"Received: space with ratio {ratio:g} and {blocks} blocks, which "
+                f"reach {sigma:.1f} pixels"
+            )
+
+
+def _reach(architecture: Mapping[str, Any]) -> float:
+    """σ of the last layer in the last scale channel, in pixels."""
+    last = architecture["ratio"] ** len(architecture["widths"])
+    return last * max(architecture["sigma0"])
 
 
 def _pass_through(
