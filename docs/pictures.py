@@ -110,7 +110,8 @@ def rounding() -> Figure:
 def windows() -> Figure:
     """What each scale channel of a network of 18 layers sees of a digit."""
     channels = from_preset("rescaled_cifar10").get_layer("scale_channels")
-    inputs = [given for _, given, _ in channels.convolutions((CANVAS, CANVAS))]
+    convolutions = channels.convolutions((CANVAS, CANVAS))
+    inputs = [entering.of_scales for _, entering, _ in convolutions]
     # The projections of the blocks are applied within the window of what follows.
     layers = {"first layer": 0, "middle": len(inputs) // 2, "last layer": -1}
     figure = Figure(figsize=(6.4, 4.6), dpi=150, layout="constrained")

@@ -20,6 +20,7 @@ import tensorflow as tf
 from sources import Source
 
 import keras_gdrn
+from keras_gdrn._markdown import aligned
 from keras_gdrn.evaluation import (
     ScaleGeneralisation,
     ScaleSelectionHistogram,
@@ -145,21 +146,6 @@ def accuracy_table(networks: Mapping[str, ScaleGeneralisation]) -> str:
     for name, result in networks.items():
         rows.append([name, *(f"{accuracy:.3f}" for accuracy in result.accuracies)])
     return aligned(rows)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Markdown table of `rows`, the first its header; numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    rules = [
-        ":" + "-" * (widths[0] - 1),
-        *("-" * (width - 1) + ":" for width in widths[1:]),
-    ]
-    lines = []
-    for first, *others in (rows[0], rules, *rows[1:]):
-        cells = [first.ljust(widths[0])]
-        cells += [cell.rjust(w) for cell, w in zip(others, widths[1:], strict=True)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
 
 
 def environment() -> dict[str, Any]:

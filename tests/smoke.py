@@ -1,4 +1,4 @@
-"""Whether an installed package works: trains a small network, saves and loads it.
+"""Whether an installed package works: trains a small network, saves, loads, searches.
 
 Run from outside the checkout, by install.py.
 """
@@ -10,10 +10,11 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
+import keras_tuner
 import numpy as np
 
 import keras_gdrn
-from keras_gdrn import data, evaluation, models, training
+from keras_gdrn import data, evaluation, models, training, tuning
 
 
 def main() -> None:
@@ -31,7 +32,18 @@ def main() -> None:
     np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
     histogram = evaluation.scale_selection_histogram(loaded, {1.0: (images, labels)})
     assert histogram.shares.shape == (1, 2)
+    search(images, labels)
     print(f"keras_gdrn {keras_gdrn.__version__} works with Keras {keras.__version__}")
+
+
+def search(images: np.ndarray, labels: np.ndarray) -> None:
+    """A trial of a network that is over the budget, so that it takes no time."""
+    hypermodel = tuning.GaussDerResNetHyperModel((40, 40, 1), 10, max_parameters=1)
+    tuner = keras_tuner.RandomSearch(hypermodel, "val_accuracy", max_trials=1)
+    tuner.search(images, labels, validation_split=0.5, verbose=0)
+    print(tuning.report(tuner))
+    (trial,) = tuner.oracle.trials.values()
+    assert trial.status == "COMPLETED", trial.message
 
 
 if __name__ == "__main__":

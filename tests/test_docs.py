@@ -8,7 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("results/**/*.md")]
-MODULES = ("data", "evaluation", "layers", "models", "training", "visualization")
+MODULES = (
+    *("data", "evaluation", "layers", "models", "training", "tuning"),
+    "visualization",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -35,6 +35,7 @@ model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True
 assert np.isfinite(model.train_on_batch(x, np.arange(4) % 3))
 assert any(np.any(a != b) for a, b in zip(before, model.get_weights()))
 assert "tensorflow" not in sys.modules
+assert "keras_tuner" not in sys.modules
 print(keras_gdrn.__version__)
 """
 

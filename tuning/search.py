@@ -39,23 +39,26 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
-from common import VERBOSE  # before Keras: it keeps TensorFlow quiet
+# TensorFlow else greets a machine without a GPU by several lines of errors.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-# isort: split
 import keras
 import keras_tuner
-import trial_data
-from chief import NoWorkers, serve
-from hypermodel import GaussDerResNetHyperModel
-from mended import mend_keras_tuner, mend_reloaded
-from options import SPACES, TUNERS, parse
-from report import counts, plot_trials, report, trained
-from timed import Timed
-from worker import Worker, find_chief, follow
+from gdrn_search import trial_data
+from gdrn_search.chief import NoWorkers, serve
+from gdrn_search.keras_tuner_internals import mend_keras_tuner, mend_reloaded
+from gdrn_search.options import SPACES, TUNERS, parse
+from gdrn_search.timed import Timed
+from gdrn_search.worker import Worker, find_chief, follow
 
 from keras_gdrn.data import DATASETS
 from keras_gdrn.training import RECIPES, OutOfTime, Recipe, TimeLimit, claim_folder
+from keras_gdrn.tuning import (
+    GaussDerResNetHyperModel,
+    plot_trials,
+    report,
+    trained_trials,
+)
 
 # The recipe whose augmentation suits the images; digits are not augmented.
 AUGMENTED = {
@@ -100,7 +103,7 @@ def lead(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> N
     except OutOfTime as reason:
         print(f"{reason}; the same commands go on")
     except NoWorkers:
-        if trained(tuner):
+        if trained_trials(tuner):
             write(tuner, options.out)
         raise
     write(tuner, options.out)
@@ -196,15 +199,16 @@ def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -
         trial_data.training(options),
         validation_data=tests,
         seed=options.seed,
-        verbose=VERBOSE,
+        # A progress bar on a terminal, one line for each epoch in a log file.
+        verbose=1 if sys.stdout.isatty() else 2,
     )
 
 
 def write(tuner: keras_tuner.Tuner, out: Path) -> None:
     """The table, the pictures and the best network."""
-    if not trained(tuner):
-        raise RuntimeError(f"no network was trained. {counts(tuner)}")
     text = report(tuner)
+    if not trained_trials(tuner):
+        raise RuntimeError(f"no network was trained. {text}")
     print(f"\n{text}\n")
     (out / "trials.md").write_text(text + "\n", encoding="utf-8")
     plot_trials(tuner).savefig(out / "trials.png")

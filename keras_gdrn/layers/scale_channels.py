@@ -129,14 +129,12 @@ class ScaleChannels(keras.layers.Layer):
         """What is evaluated of images of this size, for estimates of compute.
 
         Yields:
-            Each convolution in the network, with the windows (sizes in pixels, and
-            standard deviation of their influence on the answer) of its input and its
-            output at each scale. None if the network is applied to whole, folded maps.
+            Each convolution in the network, with the `Windows` of its input and of its
+            output. None if the network is applied to whole, folded maps.
         """
         if self._course is not None:
             windows = Windows(spatial, self.sigma0, self._extent)
-            for layer, entering, leaving in self._course.convolutions(windows):
-                yield layer, entering.of_scales, leaving.of_scales
+            yield from self._course.convolutions(windows)
 
     def _warn_unless_scaled(self) -> None:
         layers = self.network._flatten_layers()

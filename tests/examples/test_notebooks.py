@@ -83,9 +83,11 @@ def test_is_valid_and_opens_in_colab(committed, name):
     )
 
 
-def test_all_are_of_one_repository(notebooks):
+def test_all_install_the_same_package_and_need_nothing_else(notebooks):
     paths = [notebooks / f"{name}.ipynb" for name in NAMES]
-    assert len({repository(nbformat.read(path, as_version=4)) for path in paths}) == 1
+    cells = [code_cells(nbformat.read(path, as_version=4)) for path in paths]
+    assert len({install.source for install, *_ in cells}) == 1
+    assert not any("sys.path" in cell.source for each in cells for cell in each)
 
 
 @every_notebook

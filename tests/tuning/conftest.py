@@ -1,4 +1,4 @@
-"""The search is a set of scripts: their folder is what Python would search first."""
+"""The search is a script: its folder is what Python would search first."""
 
 import sys
 from pathlib import Path

@@ -9,9 +9,9 @@ import os
 import time
 from pathlib import Path
 
-import hypermodel
 import search
-from search_space import SearchSpace
+
+from keras_gdrn.tuning import SearchSpace, _hypermodel
 
 search.SPACES["small"] = SearchSpace(
     ratio=(1.2, 1.3, 1.4, 1.5),
@@ -25,15 +25,15 @@ search.SPACES["small"] = SearchSpace(
 RUNS = itertools.count()
 
 
-def fit(self, hp, model, data, *, callbacks, **_):
+def fit(self, hp, model, x, *, callbacks, **_):
     name = f"{callbacks[0].trial.trial_id}-{os.getpid()}-{next(RUNS)}"
     Path(f"{name}.begun").touch()
     while not Path("go").exists():
         time.sleep(0.1)
-    hypermodel._pass_through(callbacks, model)  # it writes the checkpoint
+    _hypermodel._pass_through(callbacks, model)  # it writes the checkpoint
     Path(f"{name}.ended").touch()
     cost = {"parameters": 1, "multiply_adds": 1, "over_budget": 0}
-    return {**cost, **hypermodel._objectives({1.0: hp["ratio"] - 1})}
+    return {**cost, **_hypermodel._objectives({1.0: hp["ratio"] - 1})}
 
 
 search.GaussDerResNetHyperModel.fit = fit

@@ -1,15 +1,15 @@
 """The chief's answers, its patience, and what it finds after a restart."""
 
 import json
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import keras_tuner
 import pytest
-from chief import Chief, NoWorkers, _leave_to_workers, serve
-from keras_tuner.src import protos, utils
-from mended import mend_keras_tuner, mend_reloaded
+from gdrn_search import keras_tuner_internals as internals
+from gdrn_search.chief import Chief, NoWorkers, serve
 
 from keras_gdrn.training import OutOfTime, TimeLimit
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
 )
 
-service = protos.get_service()
+service = internals.messages
 PATIENCE = 3
 
 
@@ -225,18 +225,18 @@ def test_finished_search_needs_no_worker(tmp_path):
 
 
 def test_killed_at_any_file_it_goes_on(tmp_path, monkeypatch):
-    mend_keras_tuner()
+    internals.mend_keras_tuner()
     tuner = make_tuner(tmp_path / "run", trials=4)
     tuner.save()
     snapshots = []
-    save_json = utils.save_json
+    replace = os.replace
 
-    def watched(path, obj):
-        save_json(path, obj)
+    def watched(partial, path):
+        replace(partial, path)
         snapshots.append(tmp_path / f"killed-{len(snapshots)}")
         shutil.copytree(tmp_path / "run", snapshots[-1])
 
-    monkeypatch.setattr(utils, "save_json", watched)
+    monkeypatch.setattr(os, "replace", watched)
     chief = make_chief(tuner.oracle)
     first, second = ANNE.asks(chief), BOB.asks(chief)
     BOB.ends(chief, second)
@@ -245,17 +245,18 @@ def test_killed_at_any_file_it_goes_on(tmp_path, monkeypatch):
     BOB.ends(chief, BOB.asks(chief))
     ANNE.ends(chief, first)
     ANNE.ends(chief, ANNE.asks(chief))
-    monkeypatch.setattr(utils, "save_json", save_json)
+    monkeypatch.setattr(os, "replace", replace)
     assert len(snapshots) > 10
     for folder in snapshots:
         oracle = make_tuner(folder, trials=4).oracle
-        mend_reloaded(oracle)
-        _leave_to_workers(oracle, folder / "trials" / "oracle.json")
+        internals.mend_reloaded(oracle)
+        internals.leave_to_workers(oracle, folder / "trials")
+        queue = oracle.get_state()["retry_queue"]
         ongoing = [trial.trial_id for trial in oracle.ongoing_trials.values()]
-        places = [*oracle.end_order, *oracle._retry_queue, *ongoing]
+        places = [*oracle.end_order, *queue, *ongoing]
         assert sorted(places) == sorted(oracle.trials)
         saved = json.loads((folder / "trials" / "oracle.json").read_text())
-        assert set(saved["retry_queue"]) <= set(oracle._retry_queue)
+        assert set(saved["retry_queue"]) <= set(queue)
         assert oracle.ongoing_trials.get("anne", first).trial_id in ("0", "3")
         finish(make_chief(oracle))
         assert sorted(oracle.end_order) == ["0", "1", "2", "3"]

@@ -1,17 +1,29 @@
 """The estimate of a network's compute, against counts by hand."""
 
-import math
-
 import keras
 import pytest
-from compute import largest_scale, layer_multiply_adds, multiply_adds
 
 from keras_gdrn.kernels import axis_factors
+from keras_gdrn.layers import (
+    GaussDerConv,
+    ScaleChannels,
+    ScalePooling,
+    SpatialSelection,
+)
 from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.tuning import _compute, multiply_adds
 
 
 def network(widths=(4, 6), sigma0=(1.0, 2.0), **options):
     return gauss_der_resnet((16, 16, 1), 3, widths, 1.5, sigma0, **options)
+
+
+def layer_multiply_adds(sizes, channels, filters, sigma, window=(), **options):
+    """Those of a layer on whole maps, or on a window: its size and influence."""
+    layer = GaussDerConv(filters, sigma, **options)
+    layer.build((None, *sizes, channels))
+    axes = [axis_factors(n, sigma, layer.order, "zero", 1e-3, *window) for n in sizes]
+    return _compute.layer_multiply_adds(layer, axes)
 
 
 def test_count_by_hand_at_full_rank():
@@ -39,8 +51,7 @@ def test_count_by_hand_of_a_window():
     factors = axis_factors(10, 0.5, 2, "zero", 1e-3, 8, 3.0)
     assert factors.analysis is None and factors.synthesis is None
     by_hand = 3 * 8 * 100 * 2 + 5 * 80 * 2 * 3 + 3 * 8 * 80 * 3
-    window = {"outputs": (8, 8), "influence": 3.0}
-    assert layer_multiply_adds((10, 10), 2, 3, 0.5, **window) == by_hand
+    assert layer_multiply_adds((10, 10), 2, 3, 0.5, window=(8, 3.0)) == by_hand
 
 
 def test_windows_cost_less():
@@ -51,6 +62,16 @@ def test_windows_cost_less():
     ]
     assert costs == sorted(costs)
     assert costs[0] < 0.5 * costs[-1]
+
+
+def test_windows_are_counted_as_they_are_evaluated():
+    """With their mirror image around them, whatever is around the whole image."""
+    network = (64, 64, 3), 10, (4, 6), 1.2, (1.0, 2.0)
+    zero, symmetric = (
+        gauss_der_resnet(*network, boundary=boundary)
+        for boundary in ("zero", "symmetric")
+    )
+    assert multiply_adds(zero) == multiply_adds(symmetric)
 
 
 def test_projection_of_a_block_is_counted():
@@ -85,8 +106,20 @@ def test_example_of_the_documentation():
     assert str(multiply_adds(model)) in multiply_adds.__doc__
 
 
-def test_largest_scale():
-    assert math.isclose(largest_scale(network()), 1.5**2 * 2.0)
+def test_images_of_an_unknown_size():
+    model = gauss_der_resnet((None, None, 1), 3, (4,), 1.5, (1.0,))
+    with pytest.raises(ValueError, match=r"`model` .* known size.*\(None, None, None"):
+        multiply_adds(model)
+
+
+def test_layers_of_another_kind():
+    inner = keras.Input((8, 8, 1))
+    maps = keras.layers.Conv2D(2, 3, padding="same")(GaussDerConv(2, 1.0)(inner))
+    channel = keras.Model(inner, SpatialSelection()(maps))
+    image = keras.Input((8, 8, 1))
+    scores = ScalePooling()(ScaleChannels(channel, (1.0,))(image))
+    with pytest.raises(ValueError, match=r"`model` must .* act at each position"):
+        multiply_adds(keras.Model(image, scores))
 
 
 def test_model_without_scale_channels():

@@ -7,11 +7,15 @@ import keras
 import keras_tuner
 import numpy as np
 import pytest
-from compute import multiply_adds, parameters
-from hypermodel import GaussDerResNetHyperModel
-from search_space import SearchSpace
 
+from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.training import Recipe
+from keras_gdrn.tuning import (
+    GaussDerResNetHyperModel,
+    SearchSpace,
+    multiply_adds,
+    parameters,
+)
 
 # Keras Tuner still asks for threads by their old name.
 pytestmark = pytest.mark.filterwarnings(
@@ -69,7 +73,7 @@ def test_every_tuner_searches(tuner, tiny_images, tmp_path):
         length = {"max_epochs": 2, "factor": 2}
     hypermodel = hypermodel_of(TINY.only("ratio", "blocks"), single_scale_epochs=1)
     search = tuner(hypermodel, "val_accuracy", directory=tmp_path, seed=1, **length)
-    search.search(tiny_images, validation_data=tiny_images, verbose=0)
+    search.search(*tiny_images, validation_data=tiny_images, verbose=0)
     trials = search.oracle.trials.values()
     assert len(trials) >= 2
     assert all(trial.status == "COMPLETED" for trial in trials)
@@ -159,7 +163,7 @@ def test_warm_up_keeps_its_share():
     [
         ({"max_parameters": 10}, r"\d+ parameters, the budget is 10"),
         ({"max_multiply_adds": 99}, r"[\d,]+ multiply-adds per image, .* is 99"),
-        ({"reach": 8.0}, r"a scale of 18\.0 pixels in images of \(12, 12\) pixels"),
+        ({"reach": 8.0}, r"a scale of 18\.0 pixels in images of 12 pixels"),
     ],
 )
 def test_network_over_the_budget_is_reported(options, message, tiny_images, capsys):
@@ -174,6 +178,22 @@ def test_network_over_the_budget_is_reported(options, message, tiny_images, caps
     assert found["val_accuracy"] == found["val_min_accuracy"] == 0
     for before, after in zip(weights, model.get_weights(), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("reach", [5.0, 6.0])
+def test_scales_within_the_image_and_beyond(reach, tiny_images):
+    """At the largest initial scale the last layer's is 11.25 pixels, or 13.5."""
+    scales = {"sigma0_range": (1.0, reach), "sigma0_spacing": (reach,)}
+    hypermodel = hypermodel_of(dataclasses.replace(FIXED, **scales))
+    hp, model = built(hypermodel)
+    channels = model.get_layer("scale_channels")
+    layers = [layer for layer, *_ in channels.convolutions((12, 12))]
+    sigmas = [layer.sigma for layer in layers if isinstance(layer, GaussDerConv)]
+    assert max(sigmas) * reach == {5.0: 11.25, 6.0: 13.5}[reach]
+    assert channels.sigma0 == ((1.0, 5.0) if reach == 5.0 else (1.0,))
+    options = {"validation_data": tiny_images, "epochs": 1, "verbose": 0}
+    found = hypermodel.fit(hp, model, tiny_images, **options)
+    assert found["over_budget"] == (reach == 6.0)
 
 
 def test_networks_over_the_budget_do_not_stop_a_search(tiny_images, tmp_path):

@@ -9,10 +9,10 @@ import pytest
 
 # So that their names can be parameters.
 import search
-import trial_data
-from search_space import SearchSpace
+from gdrn_search import trial_data
 
 from keras_gdrn.data import DATASETS, rescaled_arrays
+from keras_gdrn.tuning import SearchSpace
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"

@@ -4,12 +4,10 @@ import dataclasses
 
 import keras_tuner
 import pytest
-from compute import parameters
-from hypermodel import GaussDerResNetHyperModel
-from search_space import SearchSpace
 
 from keras_gdrn.models import PRESETS
 from keras_gdrn.training import RECIPES
+from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, parameters
 
 
 def searched(space, **values):

@@ -36,12 +36,12 @@ class Machines:
 
     def start(self, role, *options, script=STUBBED):
         given = (*LITTLE, "--role", role, "--chief", self.chief, *map(str, options))
-        scripts = os.pathsep.join([str(ROOT / "tuning"), str(ROOT / "examples")])
+        searched = os.pathsep.join([str(ROOT), str(ROOT / "tuning")])
         with open(self.log(len(self.processes)), "w") as log:
             process = subprocess.Popen(
                 [sys.executable, "-u", script, *given],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": scripts},
+                env={**os.environ, "PYTHONPATH": searched},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

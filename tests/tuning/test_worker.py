@@ -10,10 +10,9 @@ import grpc
 import keras_tuner
 import pytest
 import search
-from chief import Chief
-from keras_tuner.src import protos
-from keras_tuner.src.distribute.oracle_chief import OracleServicer
-from worker import find_chief, follow
+from gdrn_search.chief import Chief
+from gdrn_search.keras_tuner_internals import OracleServicer, calls, messages
+from gdrn_search.worker import find_chief, follow
 
 from keras_gdrn.training import TimeLimit
 
@@ -41,7 +40,7 @@ def nobody():
 def serving(service):
     """The address at which a service answers."""
     server = grpc.server(ThreadPoolExecutor(max_workers=1))
-    protos.get_service_grpc().add_OracleServicer_to_server(service, server)
+    calls.add_OracleServicer_to_server(service, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     yield f"127.0.0.1:{port}"
@@ -59,14 +58,14 @@ def chief():
 
 def worker_of(channel, search, patience=60):
     """As much of a worker as calls the chief."""
-    stub = protos.get_service_grpc().OracleStub(channel)
+    stub = calls.OracleStub(channel)
     tuner = SimpleNamespace(oracle=SimpleNamespace(stub=stub))
     follow(tuner, channel, search, patience)
     return tuner
 
 
 def ask(tuner):
-    request = protos.get_service().GetTrialRequest(trial_id="0")
+    request = messages.GetTrialRequest(trial_id="0")
     return tuner.oracle.stub.GetTrial(request, wait_for_ready=True, timeout=3600)
 
 
@@ -89,7 +88,7 @@ def test_chief_that_is_killed_at_a_call():
             self.calls += 1
             if self.calls < 3:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "as if it were killed")
-            return protos.get_service().GetTrialResponse()
+            return messages.GetTrialResponse()
 
     service = Killed(None)
     with serving(service) as address:

@@ -7,14 +7,16 @@ from typing import Any
 
 import keras
 import keras_tuner
-from compute import largest_scale, multiply_adds, parameters
-from search_space import SearchSpace
 
 from keras_gdrn.evaluation import scale_generalisation
 from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from keras_gdrn.training import RECIPES, Recipe, fit
 
-PAPER = SearchSpace()
+from ._compute import multiply_adds, parameters
+from ._data import check_batches, refuse, training_and_tests
+from ._search_space import SearchSpace
+
+_PAPER = SearchSpace()
 
 
 class GaussDerResNetHyperModel(keras_tuner.HyperModel):
@@ -50,7 +52,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
 
     >>> hypermodel = GaussDerResNetHyperModel((40, 40, 1), 10, recipe=Recipe(8, 32))
     >>> tuner = keras_tuner.RandomSearch(hypermodel, "val_accuracy", max_trials=20)
-    >>> tuner.search((images, labels), validation_data=(others, their_labels))
+    >>> tuner.search(images, labels, validation_split=0.2)
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         input_shape: tuple[int, int, int],
         classes: int,
         *,
-        space: SearchSpace = PAPER,
+        space: SearchSpace = _PAPER,
         recipe: Recipe = RECIPES["rescaled_cifar10"],
         single_scale_epochs: int = 0,
         max_parameters: int | None = None,
@@ -71,7 +73,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 "`single_scale_epochs` must be at least 0. "
                 f"Received: single_scale_epochs={single_scale_epochs}"
             )
-        _check_reach(space, input_shape)
         self.shape = {"input_shape": input_shape, "classes": classes}
         self.space = space
         self.base_recipe = recipe
@@ -79,10 +80,13 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         self.max_parameters = max_parameters
         self.max_multiply_adds = max_multiply_adds
         self.network = network
+        self._check_reach()
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """The network, compiled by its recipe (which `fit` does anew for its data)."""
         architecture = self.space.architecture(hp)
+        if _reach(architecture) > self._side:
+            architecture["sigma0"] = [1.0]  # `fit` reports it; there has to be a model
         model = gauss_der_resnet(**self.shape, **architecture, **self.network)
         recipe = self.recipe(hp, self.base_recipe.epochs)
         model.compile(recipe.optimizer(1), recipe.loss(), metrics=["accuracy"])
@@ -104,37 +108,55 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         self,
         hp: keras_tuner.HyperParameters,
         model: keras.Model,
-        data: Any,
+        x: Any,
+        y: Any = None,
         *,
-        validation_data: Any,
+        validation_data: Any = None,
+        validation_split: float = 0.0,
         epochs: int | None = None,
         initial_epoch: int = 0,
         seed: int = 0,
         callbacks: Sequence[keras.callbacks.Callback] = (),
         verbose: int | str = "auto",
+        **others: Any,
     ) -> dict[str, float]:
-        """Trains the model and returns its accuracies, unless it is over the budget.
+        """Train the model and return its accuracies, unless it is over the budget.
+
+        Keras Tuner calls it with what `tuner.search` is given.
 
         Args:
             hp, model: of a trial.
-            data: arrays `(images, labels)`, or a function from the size of a batch to
-                a `tf.data.Dataset`, both as `keras_gdrn.training.fit` takes them.
-            validation_data: arrays or batches of size factor 1, or these for each of
-                several size factors, as `scale_generalisation` takes them.
+            x, y: training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
+                Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches as
+                `keras_gdrn.training.fit` takes it (where the batch size is not
+                searched), or a function from the size of a batch to such a dataset.
+            validation_data: arrays `(images, labels)` or batches of size factor 1, or
+                these for each of several size factors, as `scale_generalisation` takes
+                them.
+            validation_split: instead, the share of the arrays `x` and `y`, the last
+                ones, that are kept apart for validation, at size factor 1.
             epochs, initial_epoch: as `keras.Model.fit`; by default those of the
                 recipe. A trial that goes on from another one, as Hyperband's do, has
                 a learning rate schedule of its own.
             seed: of shuffling, augmentation and dropout.
             callbacks, verbose: as `keras.Model.fit`.
+            **others: must be empty; for the error that says what to write.
+
+        Returns:
+            The objectives and the cost of the network, by name.
+
+        Raises:
+            keras_tuner.errors.FatalError: a `TypeError` or `ValueError` too, if an
+                argument does not fit. It ends the search.
         """
-        tests = validation_data
-        if not isinstance(tests, Mapping):
-            tests = {1.0: tests}
+        refuse(others)
+        data, tests = training_and_tests(x, y, validation_data, validation_split)
+        check_batches(data, self.space.batch_size)
         cost = {
             "parameters": parameters(model),
             "multiply_adds": multiply_adds(model),
         }
-        excess = self._excess(model, cost)
+        excess = self._excess(hp, cost)
         if excess:
             print(f"Not trained: {excess}")
             _pass_through(callbacks, model)
@@ -143,8 +165,11 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         for network, recipe in self._stages(hp, model, epochs, initial_epoch):
             batches = data(recipe.batch_size) if callable(data) else data
             options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
-            # A trial that diverges is a bad one, not a failure.
-            fit(network, recipe, batches, check_finite=False, **options)
+            try:
+                # A trial that diverges is a bad one, not a failure.
+                fit(network, recipe, batches, check_finite=False, **options)
+            except ValueError as error:  # it would be that of every trial
+                raise keras_tuner.errors.FatalValueError(str(error)) from error
         result = scale_generalisation(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}
@@ -168,11 +193,13 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             stages.append((model, recipe))
         return stages
 
-    def _excess(self, model: keras.Model, cost: Mapping[str, int]) -> str | None:
-        """How the model is beyond what can be trained, in words."""
-        sigma, sizes = largest_scale(model), model.input_shape[1:-1]
-        if sigma > max(sizes):
-            return f"a scale of {sigma:.1f} pixels in images of {sizes} pixels"
+    def _excess(
+        self, hp: keras_tuner.HyperParameters, cost: Mapping[str, int]
+    ) -> str | None:
+        """How the network is beyond what can be trained, in words."""
+        sigma = _reach(self.space.architecture(hp))
+        if sigma > self._side:
+            return f"a scale of {sigma:.1f} pixels in images of {self._side} pixels"
         for what, found, most in (
             ("parameters", cost["parameters"], self.max_parameters),
             ("multiply-adds per image", cost["multiply_adds"], self.max_multiply_adds),
@@ -181,16 +208,25 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 return f"{found:,} {what}, the budget is {most:,}"
         return None
 
+    @property
+    def _side(self) -> int:
+        return max(self.shape["input_shape"][:-1])
 
-def _check_reach(space: SearchSpace, input_shape: tuple[int, int, int]) -> None:
-    ratio, blocks, side = max(space.ratio), max(space.blocks), max(input_shape[:-1])
-    sigma = ratio ** (blocks + 1)
-    if sigma > side:
-        raise ValueError(
-            f"`space` must not reach beyond the image of {side} pixels. Received: "
-            f"space with ratio {ratio:g} and {blocks} blocks, which reach "
-            f"{sigma:.1f} pixels"
-        )
+    def _check_reach(self) -> None:
+        ratio, blocks = max(self.space.ratio), max(self.space.blocks)
+        sigma = ratio ** (blocks + 1)
+        if sigma > self._side:
+            raise ValueError(
+                f"`space` must not reach beyond the image of {self._side} pixels. "
+                f"Received: space with ratio {ratio:g} and {blocks} blocks, which "
+                f"reach {sigma:.1f} pixels"
+            )
+
+
+def _reach(architecture: Mapping[str, Any]) -> float:
+    """σ of the last layer in the last scale channel, in pixels."""
+    last = architecture["ratio"] ** len(architecture["widths"])
+    return last * max(architecture["sigma0"])
 
 
 def _pass_through(

@@ -5,7 +5,6 @@ gives out trials that workers are still at.
 """
 
 import contextlib
-import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,15 +12,11 @@ from pathlib import Path
 
 import grpc
 import keras_tuner
-from keras_tuner.engine.trial import Trial
-
-# These have no public name.
-from keras_tuner.src import protos
-from keras_tuner.src.distribute.oracle_chief import OracleServicer
-from keras_tuner.src.engine.metrics_tracking import MetricsTracker
-from keras_tuner.src.engine.trial import TrialStatus
+from keras_tuner.engine.trial import Trial, TrialStatus
 
 from keras_gdrn.training import OutOfTime, TimeLimit
+
+from .keras_tuner_internals import OracleServicer, calls, leave_to_workers, messages
 
 # What a worker tells with each of its calls: its name, and of which search it is.
 WORKER, SEARCH = "worker", "search"
@@ -99,7 +94,7 @@ class Chief(OracleServicer):
             trial = self._next_trial(worker)
             if trial.status == TrialStatus.STOPPED:
                 del self.silent[worker]
-        return protos.get_service().CreateTrialResponse(trial=trial.to_proto())
+        return messages.CreateTrialResponse(trial=trial.to_proto())
 
     def GetTrial(self, request, context):
         """Workers call it while they are at a trial, to tell that they are alive."""
@@ -111,7 +106,7 @@ class Chief(OracleServicer):
             if self._is_at(worker, request.trial_id):
                 return super().UpdateTrial(request, context)
             trial = self.oracle.get_trial(request.trial_id)
-        return protos.get_service().UpdateTrialResponse(trial=trial.to_proto())
+        return messages.UpdateTrialResponse(trial=trial.to_proto())
 
     def EndTrial(self, request, context):
         with self._caller(context, request.trial.trial_id) as worker:
@@ -122,7 +117,7 @@ class Chief(OracleServicer):
                 self._end(trial)
                 now = time.perf_counter()
                 self.limit.took(now - self.begun.get(trial.trial_id, now))
-        return protos.get_service().EndTrialResponse()
+        return messages.EndTrialResponse()
 
     @contextlib.contextmanager
     def _caller(self, context, trial_id: str | None = None) -> Iterator[str]:
@@ -152,7 +147,7 @@ class Chief(OracleServicer):
             return Trial(self.oracle.get_space(), status=TrialStatus.STOPPED)
         trial = self.oracle.create_trial(worker)
         if trial.status == TrialStatus.RUNNING:
-            trial.metrics = MetricsTracker()  # without those of a run that was lost
+            trial.metrics = Trial(trial.hyperparameters).metrics  # of no earlier run
             self.begun[trial.trial_id] = time.perf_counter()
             print(f"Trial {trial.trial_id} begins at {worker}")
         elif trial.status == TrialStatus.STOPPED:
@@ -211,10 +206,10 @@ def serve(
             f"cannot listen at {address}: the port is in use, or the host is not this "
             "machine"
         ) from None
-    _leave_to_workers(tuner.oracle, Path(tuner.project_dir) / "oracle.json")
+    leave_to_workers(tuner.oracle, Path(tuner.project_dir))
     tuner.save()
     chief = Chief(tuner.oracle, search, patience, limit)
-    protos.get_service_grpc().add_OracleServicer_to_server(chief, server)
+    calls.add_OracleServicer_to_server(chief, server)
     server.start()
     print(f"Listening at {address} for workers")
     try:
@@ -222,18 +217,3 @@ def serve(
             time.sleep(1)
     finally:
         server.stop(grace=5).wait()
-
-
-def _leave_to_workers(oracle: keras_tuner.Oracle, file: Path) -> None:
-    """Takes out of the queue the trials at which workers were when `file` was written.
-
-    They may still be at them.
-    """
-    if not file.exists():
-        return
-    state = json.loads(file.read_text(encoding="utf-8"))
-    waiting = oracle._retry_queue
-    for worker, trial_id in state["ongoing_trials"].items():
-        if trial_id in waiting and trial_id not in state["retry_queue"]:
-            waiting.remove(trial_id)
-            oracle.ongoing_trials[worker] = oracle.trials[trial_id]

@@ -9,7 +9,9 @@ import time
 
 import grpc
 import keras_tuner
-from chief import SEARCH, WORKER
+
+from .chief import SEARCH, WORKER
+from .keras_tuner_internals import call_through
 
 BEAT = 2.0  # seconds between signs of life
 _CHANNEL = (
@@ -84,8 +86,7 @@ def follow(
     """
     tuner.tuner_id = f"{socket.gethostname()}-{secrets.token_hex(2)}"
     told = ((WORKER, tuner.tuner_id), (SEARCH, search))
-    calls = grpc.intercept_channel(channel, _Patient(told, patience))
-    tuner.oracle.stub = type(tuner.oracle.stub)(calls)
+    call_through(tuner, grpc.intercept_channel(channel, _Patient(told, patience)))
 
 
 class _Patient(grpc.UnaryUnaryClientInterceptor):

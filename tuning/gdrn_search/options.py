@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 import keras_tuner
-from search_space import SearchSpace
 
 from keras_gdrn.data import DATASETS
+from keras_gdrn.tuning import SearchSpace
 
 TUNERS = {
     "random": keras_tuner.RandomSearch,

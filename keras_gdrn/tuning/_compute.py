@@ -1,0 +1,105 @@
+"""What a network costs: parameters, and an estimate of its multiply-adds."""
+
+import math
+from collections.abc import Sequence
+
+import keras
+
+from keras_gdrn.kernels import AxisFactors
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.layers._operators import constant_factors
+from keras_gdrn.layers._windows import Windows
+from keras_gdrn.models._copies import only_layer
+
+
+def parameters(model: keras.Model) -> int:
+    """The number of trainable parameters, which is what the paper counts.
+
+    Args:
+        model: any, with its weights made.
+    """
+    return sum(math.prod(weight.shape) for weight in model.trainable_weights)
+
+
+def multiply_adds(model: keras.Model) -> int:
+    """Estimated multiply-adds of one forward pass for one image, all scales together.
+
+    Counts the matrix products of the Gaussian derivative layers and the 1×1
+    projections, on the windows that are evaluated (see `ScaleChannels`). It is an
+    estimate: batch normalization, activations and pooling are left out; a training step
+    takes about three times as much; and time depends on more than the number of
+    operations.
+
+    Args:
+        model: as `gauss_der_resnet` builds it, for images of a known size.
+
+    Raises:
+        ValueError: if `model` is not such a network.
+
+    Example:
+
+    >>> multiply_adds(gauss_der_resnet((64, 64, 3), 10, [16, 32], 1.2, [1.0, 2.0]))
+    9827280
+    """
+    return sum(_of_convolution(*convolution) for convolution in _convolutions(model))
+
+
+def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int:
+    """Multiply-adds of a layer for one image at one scale.
+
+    Those of its products (see `layers._jets`): into the low-rank basis, derivatives
+    along all axes but the first, the channel mix, derivatives along the first axis, and
+    back. They fall as σ grows, since the rank does.
+
+    Args:
+        layer: built.
+        axes: its factors along each axis at this scale.
+    """
+    channels, filters = layer.kernel.shape[-2:]
+    mixed = channels if layer.separable else filters
+    grid, total = [axis.size for axis in axes], 0
+    for number, axis in enumerate(axes):
+        if axis.analysis is not None:
+            total += _along(grid, number, axis.ranks[0]) * channels
+    for number in reversed(range(1, len(axes))):
+        responses = len({alpha[number:] for alpha in layer.indices})
+        total += _along(grid, number, axes[number].ranks[1]) * channels * responses
+    mix = math.prod(grid) * len(layer.indices) * channels
+    total += mix if layer.separable else mix * filters
+    responses = len({alpha[0] for alpha in layer.indices})
+    total += _along(grid, 0, axes[0].ranks[1]) * mixed * responses
+    for number, axis in reversed(list(enumerate(axes))):
+        if axis.synthesis is not None:
+            total += _along(grid, number, axis.outputs) * mixed
+    return total + (math.prod(grid) * channels * filters if layer.separable else 0)
+
+
+def _along(grid: list[int], axis: int, length: int) -> int:
+    """A product along an axis of a grid, which has so many pixels afterwards."""
+    products = length * math.prod(grid)
+    grid[axis] = length
+    return products
+
+
+def _convolutions(model: keras.Model) -> list[tuple]:
+    channels, spatial = only_layer(model, ScaleChannels), model.input_shape[1:-1]
+    convolutions = [] if None in spatial else list(channels.convolutions(spatial))
+    if not convolutions:
+        raise ValueError(
+            "`model` must be for images of a known size, and its layers must act at "
+            "each position or be layers of keras_gdrn. Received: "
+            f"model={model.name!r} with the input shape {model.input_shape}"
+        )
+    return convolutions
+
+
+def _of_convolution(
+    layer: keras.layers.Layer, entering: Windows, leaving: Windows
+) -> int:
+    """Multiply-adds of a convolution, or of a block's projection, at all scales."""
+    if not isinstance(layer, GaussDerConv):
+        pixels = sum(math.prod(window.sizes) for window in leaving.of_scales)
+        return pixels * math.prod(layer.kernel.shape)
+    windows = (layer.sigma, entering, leaving)
+    factors = constant_factors(*windows, layer.order, layer.boundary, layer.epsilon)
+    return sum(layer_multiply_adds(layer, axes) for axes in factors)

@@ -1,0 +1,111 @@
+"""What a search found: a table of the best trials, and a figure of all of them."""
+
+from typing import TYPE_CHECKING
+
+import keras_tuner
+from keras_tuner.engine.trial import Trial
+
+from keras_gdrn._markdown import aligned
+from keras_gdrn.visualization._figures import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHOWN = 10
+
+
+def trained_trials(tuner: keras_tuner.Tuner) -> list[Trial]:
+    """The trials of a search whose network was trained, the best first.
+
+    Args:
+        tuner: has searched with a `GaussDerResNetHyperModel`.
+
+    Returns:
+        Keras Tuner's trials, without those that failed or were over the budget.
+    """
+    trials = [trial for trial in _ended(tuner) if trial.status == "COMPLETED"]
+    trials = [trial for trial in trials if not _metric(trial, "over_budget")]
+    best_is_largest = tuner.oracle.objective.direction == "max"
+    return sorted(trials, key=lambda trial: trial.score, reverse=best_is_largest)
+
+
+def report(tuner: keras_tuner.Tuner) -> str:
+    """Markdown: how many trials there were, and a table of the ten best.
+
+    Args:
+        tuner: has searched with a `GaussDerResNetHyperModel`.
+
+    Returns:
+        The numbers of trials and, if there are trained networks, the table.
+    """
+    trials = trained_trials(tuner)[:_SHOWN]
+    columns = [_columns(trial, tuner.oracle.objective.name) for trial in trials]
+    names = dict.fromkeys(name for column in columns for name in column)
+    rows = [[column.get(name, "–") for name in names] for column in columns]
+    table = [aligned([list(names), *rows])] if rows else []
+    return "\n\n".join([_counts(tuner), *table])
+
+
+def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
+    """The objective against the ratio, the pooling and the compute of each trial.
+
+    Args:
+        tuner: has searched with a `GaussDerResNetHyperModel`.
+
+    Returns:
+        A figure with a dot for each trained network in each of three plots.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+    """
+    trials = trained_trials(tuner)
+    values = [trial.hyperparameters.values for trial in trials]
+    against = {
+        "ratio r": [value["ratio"] for value in values],
+        "pooling over scales": [value["scale_pooling"] for value in values],
+        "million multiply-adds per image (estimate)": [
+            _metric(trial, "multiply_adds") / 1e6 for trial in trials
+        ],
+    }
+    figure = new_figure((11, 3.6), layout="constrained")
+    plots = figure.subplots(1, len(against), sharey=True)
+    for axes, (label, positions) in zip(plots, against.items(), strict=True):
+        axes.scatter(positions, [trial.score for trial in trials], alpha=0.7)
+        axes.set_xlabel(label)
+        axes.grid(alpha=0.3)
+    plots[0].set_ylabel(tuner.oracle.objective.name)
+    return figure
+
+
+def _counts(tuner: keras_tuner.Tuner) -> str:
+    every, trained = _ended(tuner), len(trained_trials(tuner))
+    completed = sum(trial.status == "COMPLETED" for trial in every)
+    return (
+        f"{len(every)} trials: {trained} trained, {completed - trained} not trained "
+        f"because they were over the budget, {len(every) - completed} failed."
+    )
+
+
+def _columns(trial: Trial, objective: str) -> dict[str, str]:
+    values = trial.hyperparameters.values
+    blocks = (f"width_{block + 1}" for block in range(values["blocks"]))
+    columns = {
+        "trial": trial.trial_id,
+        objective: f"{trial.score:.4f}",
+        "parameters": f"{_metric(trial, 'parameters'):,.0f}",
+        "multiply-adds": f"{_metric(trial, 'multiply_adds') / 1e6:,.1f}M",
+        "widths": ", ".join(str(values[name]) for name in ("stem_width", *blocks)),
+    }
+    for name, value in values.items():
+        if "width" not in name and "/" not in name and name != "blocks":
+            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+            columns[name.replace("_", " ")] = text
+    return columns
+
+
+def _ended(tuner: keras_tuner.Tuner) -> list[Trial]:
+    return [tuner.oracle.trials[name] for name in tuner.oracle.end_order]
+
+
+def _metric(trial: Trial, name: str) -> float:
+    return trial.metrics.get_last_value(name)

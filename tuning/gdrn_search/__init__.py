@@ -1,0 +1,1 @@
+"""The parts of the command search.py, and what serves several machines."""
