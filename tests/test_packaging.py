@@ -21,8 +21,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 REPOSITORY = PROJECT["urls"]["Repository"]
 # Imported by another name than they are installed by.
 IMPORTED_AS = {"scikit_learn": "sklearn"}
-# By TensorFlow Datasets for a first load; by the commands of tuning.
-NOT_IMPORTED = {"importlib_resources", "keras_tuner"}
+# TensorFlow Datasets needs the first for a first load, Keras Tuner the last.
+NOT_IMPORTED = {"importlib_resources", "keras_tuner", "tensorboard"}
 COMMANDS = (
     *("README.md", "CONTRIBUTING.md"),
     *(".github/workflows/test.yml", ".pre-commit-config.yaml"),
@@ -48,7 +48,7 @@ def required(requirements: list[str]) -> set[str]:
 
 def test_what_is_imported_is_required():
     extras = PROJECT["optional-dependencies"]
-    known = required(PROJECT["dependencies"] + extras["viz"] + extras["tune"])
+    known = required(PROJECT["dependencies"] + extras["viz"])
     # `on_devices` asks JAX where it is the backend, which the user has installed then.
     assert imported() - {"jax"} <= known
 
