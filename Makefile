@@ -9,10 +9,14 @@ INSTALLED := $(VENV)/.installed
 ON_ALL := tests/layers tests/models tests/theory
 ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py
 
+# For daily work: the core and the files around it, without what is marked as slow.
+FAST := tests/test_kernels.py tests/test_docs.py tests/test_packaging.py tests/data \
+	tests/layers
+
 # Side by side, a file's tests in one process: they share what is slow to make.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope
 
-.PHONY: demo test lint test-matrix docs endurance bench clean
+.PHONY: demo test check lint test-matrix docs endurance bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
@@ -22,6 +26,9 @@ test: lint docs
 	KERAS_BACKEND=jax $(PYTEST) $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
 		KERAS_BACKEND=torch $(PYTEST) $(ON_ALL); fi
+
+check: lint
+	KERAS_BACKEND=tensorflow $(PYTEST) -m "not slow and not endurance" $(FAST)
 
 # On the oldest supported versions, which are those of Colab, and on the newest.
 test-matrix:

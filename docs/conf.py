@@ -1,6 +1,8 @@
 """Documentation, by Sphinx: `make docs`, where every warning is an error."""
 
 import inspect
+import sys
+from pathlib import Path
 
 import keras
 
@@ -11,11 +13,15 @@ author = "the keras_gdrn authors"
 copyright = "2026, the keras_gdrn authors"
 release = version = keras_gdrn.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+sys.path.insert(0, str(Path(__file__).parent))  # mathml.py
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "keras_gdrn"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 
 # Docstrings are written as Keras' are: code between single backticks.
 default_role = "code"

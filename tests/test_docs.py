@@ -38,6 +38,14 @@ def test_links_to_files_lead_somewhere(page):
             assert (page.parent / link.partition("#")[0]).exists(), link
 
 
+@pytest.mark.parametrize(
+    "path", [*PAGES, *ROOT.glob("results/**/*.json")], ids=lambda p: p.name
+)
+def test_commands_name_no_folder_of_data(path):
+    """Without one it is that of TensorFlow Datasets, which everybody has."""
+    assert "--data-dir" not in path.read_text(encoding="utf-8")
+
+
 def test_the_pictures_can_be_drawn(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(ROOT / "docs")
     import pictures

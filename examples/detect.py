@@ -1,0 +1,102 @@
+"""A detector: trained on objects of two sizes, tested on four.
+
+    python examples/detect.py
+
+The scale channels have no spatial selection: a map of scores for each class at each
+scale. An object is a maximum over positions and scales; the scale tells its size. In
+training, the target is 1 where an object is, at the scale of its size. Prints precision
+and recall, at sizes that training showed and at sizes that it did not.
+"""
+
+import argparse
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+from scenes import CANVAS, CLASSES, Scenes, Thing, make_scenes
+from scipy.ndimage import maximum_filter
+from scipy.special import expit
+from segment import class_maps
+
+from keras_gdrn.layers import ScaleChannels
+
+SIGMA0 = (1.0, 1.4, 2.0, 2.8)
+SIZE = 10  # of the objects that σ_0 = 1 stands for, in pixels
+TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
+THRESHOLD = 0.3  # of the probability: the focal loss is cautious
+NEIGHBORHOOD = (3, 9, 9, len(CLASSES))  # scales, pixels, pixels, classes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scenes", type=int, default=600, help="for training")
+    parser.add_argument("--tests", type=int, default=60, help="scenes of each size")
+    parser.add_argument("--epochs", type=int, default=2)
+    options = parser.parse_args()
+    keras.utils.set_random_seed(0)
+    model = detector()
+    train = make_scenes(options.scenes, TRAINING_SIZES, seed=1)
+    model.fit(train.images, targets(train), 8, options.epochs, verbose=2)
+    print("size  precision  recall")
+    for size in TEST_SIZES:
+        test = make_scenes(options.tests, [size], seed=2)
+        scores = model.predict(test.images, batch_size=8, verbose=0)
+        precision, recall = precision_and_recall([*map(objects, scores)], test.things)
+        seen = "" if size in TRAINING_SIZES else "  (not in training)"
+        print(f"{size:4}  {precision:9.3f}  {recall:6.3f}{seen}")
+
+
+def detector() -> keras.Model:
+    """`(batch, scale, y, x, class)` scores."""
+    image = keras.Input((CANVAS, CANVAS, 1))
+    model = keras.Model(image, ScaleChannels(class_maps(), SIGMA0)(image))
+    loss = keras.losses.BinaryFocalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.AdamW(0.01), loss)
+    return model
+
+
+def targets(scenes: Scenes) -> np.ndarray:
+    """1 at the center of each object, at the scale of its size; falls off around it."""
+    shape = (len(scenes.images), len(SIGMA0), CANVAS, CANVAS, len(CLASSES))
+    maps = np.zeros(shape, "float32")
+    rows, columns = np.ogrid[:CANVAS, :CANVAS]
+    for found, scene in zip(maps, scenes.things, strict=True):
+        for thing in scene:
+            scale = int(np.argmin(np.abs(np.log(thing.size / SIZE / np.array(SIGMA0)))))
+            squares = (rows - thing.row) ** 2 + (columns - thing.column) ** 2
+            blob = np.exp(-squares / (2 * (thing.size / 8) ** 2))
+            found[scale, ..., thing.kind] += blob
+    return maps
+
+
+def objects(scores: np.ndarray) -> list[Thing]:
+    """The maxima of `(scale, y, x, class)` scores that are probable enough."""
+    best = scores == maximum_filter(scores, NEIGHBORHOOD)
+    best &= expit(scores) > THRESHOLD
+    return [
+        Thing(int(kind), float(row), float(column), SIZE * SIGMA0[scale])
+        for scale, row, column, kind in np.argwhere(best)
+    ]
+
+
+def precision_and_recall(found, true) -> tuple[float, float]:
+    """Right are class, size (within √2) and position (within a quarter of the size)."""
+    right = sum(
+        any(is_same(one, other) for one in answers)
+        for answers, scene in zip(found, true, strict=True)
+        for other in scene
+    )
+    answers, things = sum(map(len, found)), sum(map(len, true))
+    return right / max(1, answers), right / max(1, things)
+
+
+def is_same(one: Thing, other: Thing) -> bool:
+    distance = np.hypot(one.row - other.row, one.column - other.column)
+    ratio = max(one.size, other.size) / min(one.size, other.size)
+    return one.kind == other.kind and distance < other.size / 4 and ratio < 1.42
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The built documentation, as a reader without a network gets it.
+
+Its files are always looked at; a headless Chromium opens them where there is one.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+bs4 = pytest.importorskip("bs4")
+pytest.importorskip("sphinx")
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(str(p.relative_to(DOCS).with_suffix("")) for p in DOCS.rglob("*.md"))
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+WIDTH = 1280  # of the window, in pixels
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("docs")
+    command = [sys.executable, "-m", "sphinx", "-E", "-W", "-q", DOCS, folder]
+    found = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=found, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(built) -> dict[Path, bs4.BeautifulSoup]:
+    return {
+        path: bs4.BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        for path in built.rglob("*.html")
+    }
+
+
+def source(page: str) -> str:
+    """What was written for a page, be it in another file."""
+    path = DOCS / f"{page}.md"
+    text = path.read_text(encoding="utf-8")
+    include = re.search(r"\{include\} (\S+)", text)
+    return (path.parent / include[1]).read_text(encoding="utf-8") if include else text
+
+
+def targets(path: Path, page: bs4.BeautifulSoup) -> dict[str, tuple[Path, str]]:
+    """The file and the anchor of each link and picture within the documentation."""
+    found = [tag.get("href") or tag.get("src") for tag in page.find_all(["a", "img"])]
+    inside = [link for link in found if link and ":" not in link]
+    split = {link: urldefrag(unquote(link)) for link in inside}
+    return {
+        link: ((path.parent / url).resolve() if url else path, anchor)
+        for link, (url, anchor) in split.items()
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_source_has_its_page(built, pages, page):
+    """One that is called as a page of Sphinx' own would be overwritten."""
+    title = pages[built / f"{page}.html"].find("h1")
+    title.find("a", class_="headerlink").decompose()
+    assert title.text == re.search(r"^# (.*)", source(page), re.M)[1].replace("`", "")
+
+
+def test_every_page_can_be_reached(built, pages):
+    known, new = set(), {built / "index.html"}
+    while new:
+        known |= new
+        links = [targets(path, pages[path]).values() for path in new]
+        new = {path for found in links for path, _ in found} & pages.keys() - known
+    assert {built / f"{page}.html" for page in PAGES} <= known
+
+
+def test_links_and_pictures_lead_somewhere(pages):
+    for path, page in pages.items():
+        for link, (target, anchor) in targets(path, page).items():
+            assert target.exists(), f"{path.name}: {link}"
+            if anchor and target in pages:
+                assert pages[target].find(id=anchor), f"{path.name}: {link}"
+
+
+def test_nothing_is_loaded_from_the_network(pages):
+    for path, page in pages.items():
+        for tag in page.find_all(["script", "link", "img", "iframe"]):
+            address = tag.get("src") or tag.get("href") or ""
+            assert "//" not in address, f"{path.name}: {tag}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_equations_are_translated(built, pages, page):
+    text = re.sub(r"```.*?```|`[^`]*`", "", source(page), flags=re.DOTALL)
+    equations = re.findall(r"\$\$.+?\$\$|\$[^$]+\$", text, re.DOTALL)
+    html = pages[built / f"{page}.html"]
+    assert len(html.find_all("math")) == len(equations)
+    assert not re.search(r"\\[(\[]|\\\w+\{", html.find("article").text)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_in_a_browser(built, tmp_path):
+    """Equations are drawn, no picture is missing, nothing is wider than the page."""
+    frames = "".join(
+        f'<iframe src="{(built / page).as_uri()}.html" name="{page}" '
+        f'width="{WIDTH}" height="800"></iframe>'
+        for page in PAGES
+    )
+    script = Path(__file__).with_name("look_at_pages.js").read_text(encoding="utf-8")
+    probe = tmp_path / "probe.html"
+    probe.write_text(f"{frames}<pre></pre><script>{script}</script>", encoding="utf-8")
+    options = (
+        *("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"),
+        "--host-resolver-rules=MAP * ~NOTFOUND",  # no network
+        "--allow-file-access-from-files",  # the script looks into the frames
+        *("--virtual-time-budget=30000", "--dump-dom"),
+    )
+    done = subprocess.run(
+        [CHROMIUM, *options, probe.as_uri()], capture_output=True, timeout=120
+    )
+    seen = bs4.BeautifulSoup(done.stdout, "html.parser").find("pre")
+    assert seen and seen.text, done.stderr.decode()
+    report = json.loads(seen.text)
+    assert report.keys() == set(PAGES)
+    assert not {page: found for page, found in report.items() if found}

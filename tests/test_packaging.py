@@ -1,0 +1,101 @@
+"""What is shipped: dependencies, addresses, and what the commands need."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import keras_gdrn
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
+REPOSITORY = PROJECT["urls"]["Repository"]
+# Imported by another name than they are installed by.
+IMPORTED_AS = {"scikit_learn": "sklearn"}
+# TensorFlow Datasets needs the first for a first load, Keras Tuner the last.
+NOT_IMPORTED = {"importlib_resources", "keras_tuner", "tensorboard"}
+COMMANDS = (
+    *("README.md", "CONTRIBUTING.md"),
+    *(".github/workflows/test.yml", ".pre-commit-config.yaml"),
+)
+
+
+def imported() -> set[str]:
+    """The top-level names that the package imports, anywhere in its files."""
+    names = set()
+    for path in (ROOT / "keras_gdrn").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names.add(node.module.partition(".")[0])
+    return names - sys.stdlib_module_names - {"keras_gdrn"}
+
+
+def required(requirements: list[str]) -> set[str]:
+    names = {re.match(r"[\w-]+", r)[0].replace("-", "_") for r in requirements}
+    return {IMPORTED_AS.get(name, name) for name in names}
+
+
+def test_what_is_imported_is_required():
+    extras = PROJECT["optional-dependencies"]
+    known = required(PROJECT["dependencies"] + extras["viz"])
+    # `on_devices` asks JAX where it is the backend, which the user has installed then.
+    assert imported() - {"jax"} <= known
+
+
+def test_what_is_required_is_imported():
+    assert required(PROJECT["dependencies"]) - NOT_IMPORTED <= imported()
+
+
+def test_there_is_one_address():
+    assert all(address.startswith(REPOSITORY) for address in PROJECT["urls"].values())
+    project = REPOSITORY.removeprefix("https://github.com/")
+    for path in (ROOT / "examples" / "notebooks").glob("*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        cells = json.loads(text)["cells"]
+        (install,) = (c for c in cells if c["id"] == "install")
+        assert f'REPOSITORY = "{REPOSITORY}"' in "".join(install["source"]), path.name
+        found = re.findall(r"research\.google\.com/github/([^/]+/[^/]+)/", text)
+        assert found and set(found) == {project}, path.name
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^([\w-]+): (.+)$", citation, re.M))
+    assert values["version"] == keras_gdrn.__version__
+    assert values["license"] == PROJECT["license"]
+    assert values["repository-code"] == REPOSITORY
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_commands_are_those_of_the_makefile(path):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w-]+):(?!=)", makefile, re.M))
+    text = (ROOT / path).read_text(encoding="utf-8")
+    called = set(re.findall(r"(?:^|`|run: |entry: )make ([a-z-]+)", text, re.M))
+    assert called and called <= targets
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_the_sdist_has_what_the_commands_need(tmp_path, monkeypatch):
+    build = pytest.importorskip("hatchling.build")
+    monkeypatch.chdir(ROOT)
+    with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    for target in ("demo", "check", "test"):
+        command = ["make", "--dry-run", target]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        named = re.findall(r"(?<![\w.-])(?:tests|examples|docs)[/\w.]*", done.stdout)
+        assert named and all((folder / name).exists() for name in named)
