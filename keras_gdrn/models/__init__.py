@@ -3,6 +3,7 @@
 from keras_gdrn.models._builders import gauss_der_resnet, scale_channel
 from keras_gdrn.models._head import HEAD_INITIALIZERS, head_initializers
 from keras_gdrn.models._presets import PRESETS, SIX_SCALES, Preset, from_preset
+from keras_gdrn.models._trained import TRAINED, Trained
 from keras_gdrn.models._transfer import (
     feature_extractor,
     with_input_shape,
@@ -13,7 +14,9 @@ __all__ = [
     "HEAD_INITIALIZERS",
     "PRESETS",
     "SIX_SCALES",
+    "TRAINED",
     "Preset",
+    "Trained",
     "feature_extractor",
     "from_preset",
     "gauss_der_resnet",

@@ -1,6 +1,7 @@
-"""The paper's networks (Tables 2 and 3, Sec. 6.1 and Appendix A.2)."""
+"""The paper's networks (Tables 2 and 3, Sec. 6.1 and Appendix A.2), and small ones."""
 
 import dataclasses
+from typing import Any
 
 import keras
 
@@ -10,6 +11,12 @@ from keras_gdrn.models._builders import (
     gauss_der_resnet,
     scale_channel,
 )
+from keras_gdrn.models._trained import (
+    TRAINED,
+    check_architecture,
+    load_trained,
+    take_over,
+)
 
 # The initial scales of the paper's networks: 1/(2√2) to 2 in steps of √2.
 SIX_SCALES: tuple[float, ...] = tuple(2.0 ** (i / 2) for i in range(-3, 3))
@@ -17,12 +24,13 @@ SIX_SCALES: tuple[float, ...] = tuple(2.0 ** (i / 2) for i in range(-3, 3))
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """Arguments of `gauss_der_resnet` for one of the paper's networks.
+    """Arguments of `gauss_der_resnet` for a network.
 
-    `scale_pooling` is the paper's best for the dataset; all three are reported.
-    `head_initializer` is by default `scale_channel`'s; the paper's networks have
-    `"he_uniform"`. To train one of those with one scale channel and central selection,
-    give `"positive"`: with He's weights it may lose classes (see `head_initializers`).
+    In those of the paper `scale_pooling` is the best for the dataset; all three are
+    reported. `head_initializer` is by default `scale_channel`'s; the paper's networks
+    have `"he_uniform"`. To train one of those with one scale channel and central
+    selection, give `"positive"`: with He's weights it may lose classes (see
+    `head_initializers`).
     """
 
     input_shape: tuple[int, int, int]
@@ -67,7 +75,7 @@ _STL10 = Preset(
     zero_order=True,
 )
 
-# The paper's networks, by name (see `from_preset`).
+# The networks by name (see `from_preset`): the paper's, and small ones of our own.
 PRESETS = {
     "rescaled_fashion_mnist": _FASHION_MNIST,
     "rescaled_cifar10": _CIFAR10,
@@ -82,19 +90,41 @@ PRESETS = {
         _CIFAR10, ratio=1.22, separable_blocks=4
     ),
     "rescaled_stl10_separable": dataclasses.replace(_STL10, separable_blocks=4),
+    "digits": Preset((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2),
+    "mnist": Preset(
+        (36, 36, 1),
+        (12, 16, 16, 24, 24),
+        1.35,
+        scale_dropout=0.2,
+        boundary="symmetric",
+    ),
+    "cifar10": Preset(
+        (48, 48, 3),
+        (16, 24, 32, 48),
+        1.6,
+        scale_dropout=0.3,
+        boundary="symmetric",
+    ),
 }
 
 
-def from_preset(name: str, **overrides) -> keras.Model:
-    """Builds one of the paper's networks, untrained.
+def from_preset(name: str, weights: str | None = None, **overrides: Any) -> keras.Model:
+    """Builds a network by name, untrained or with weights that come with the package.
 
     Args:
-        name: A key of `PRESETS`.
+        name: A key of `PRESETS`: the paper's networks, and small ones of our own.
+        weights: A key of `TRAINED`, whose card says what was trained, on what, and how
+            well it does; by default the network is untrained.
         **overrides: Arguments of `gauss_der_resnet` that replace the preset's or go
-            beyond it, such as `input_shape`, `widths` or `scale_pooling`.
+            beyond it, such as `input_shape`, `widths` or `scale_pooling`. With
+            `weights`, only what leaves their meaning: `input_shape`, `sigma0`, the
+            pooling over scales, `receptive_field`, and `classes`, for which the last
+            layer begins anew.
 
     Raises:
-        ValueError: If there is no such preset or argument.
+        ValueError: If there is no such preset or argument, or there are no such
+            weights, they were trained with another architecture, or their file is
+            damaged.
 
     Example:
 
@@ -108,6 +138,22 @@ def from_preset(name: str, **overrides) -> keras.Model:
         )
     takes = (gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION)
     check_keywords("from_preset", overrides, *takes)
-    return gauss_der_resnet(
-        **{**dataclasses.asdict(PRESETS[name]), "name": name, **overrides}
-    )
+    network: dict = {
+        **dataclasses.asdict(PRESETS[name]),
+        "name": name,
+        **overrides,
+    }
+    if weights is None:
+        return gauss_der_resnet(**network)
+    if weights not in TRAINED:
+        raise ValueError(
+            f"There are no weights {weights!r}. There are {sorted(TRAINED)}, and None "
+            "for an untrained network."
+        )
+    settings = dataclasses.asdict(PRESETS[TRAINED[weights].preset])
+    check_architecture(weights, network, settings)
+    trained = gauss_der_resnet(**settings)
+    load_trained(trained, weights)
+    model = gauss_der_resnet(**network)
+    take_over(model, trained)
+    return model

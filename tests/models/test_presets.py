@@ -17,6 +17,7 @@ PARAMETERS = {
     "rescaled_cifar10_separable": 547_082,
     "rescaled_stl10_separable": 669_322,
 }
+OUR_OWN = {"digits", "mnist", "cifar10"}
 # Table 2: input, c (a line over a number there: twice; two lines: three times), r.
 TABLE = {
     "rescaled_fashion_mnist": (
@@ -78,7 +79,7 @@ def test_separable_presets_differ_only_where_the_paper_says():
                 PRESETS[name], separable_blocks=4, ratio=ratio
             )
             assert PRESETS[f"{name}_separable"] == expected
-    assert set(PRESETS) == {*PARAMETERS, "stl10"}
+    assert set(PRESETS) == {*PARAMETERS, "stl10", *OUR_OWN}
 
 
 def test_presets_are_frozen():

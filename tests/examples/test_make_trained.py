@@ -1,0 +1,50 @@
+"""A run becomes weights and a card that `from_preset` can load."""
+
+import json
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.models import Trained, _trained, from_preset
+
+
+@pytest.fixture
+def run(tmp_path):
+    """What `reproduce.py` leaves of a complete run, with an untrained network."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    keras.utils.set_random_seed(3)
+    from_preset("digits").save(folder / "model.keras")
+    record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
+    record["environment"] = {"keras": keras.__version__}
+    (folder / "results.json").write_text(json.dumps(record), encoding="utf-8")
+    return folder
+
+
+def test_weights_and_card_are_those_of_the_run(examples, run, tmp_path, monkeypatch):
+    import make_trained
+
+    out = tmp_path / "trained"
+    command = ["make_trained.py", str(run), "digits", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", [*command, "--limit", "2", "--canvas", "24"])
+    make_trained.main()
+    card = _trained._card(out / "digits.json")
+    assert isinstance(card, Trained) and card.test_images == 2
+    assert card.command == "python x.py (seed 3)"
+    assert 0 < card.image_mean < 0.5  # most of an image is background
+    monkeypatch.setattr(_trained, "FOLDER", out)
+    monkeypatch.setitem(_trained.TRAINED, "digits", card)
+    expected = keras.models.load_model(run / "model.keras", compile=False)
+    loaded = from_preset("digits", weights="digits")
+    for mine, theirs in zip(loaded.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_incomplete_run_is_an_error_in_one_line(examples, tmp_path, monkeypatch):
+    import make_trained
+
+    monkeypatch.setattr(sys, "argv", ["make_trained.py", str(tmp_path), "digits"])
+    with pytest.raises(SystemExit, match=r"error: .*results\.json"):
+        make_trained.main()

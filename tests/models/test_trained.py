@@ -1,0 +1,103 @@
+"""The weights that come with the package: what they recognize, and what is refused."""
+
+import dataclasses
+import hashlib
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.data import rescaled_arrays
+from keras_gdrn.models import PRESETS, TRAINED, _trained, from_preset
+
+each_weights = pytest.mark.parametrize("weights", TRAINED)
+
+
+def recognized(model, factor, limit=100, canvas=40):
+    images, labels = rescaled_arrays(
+        "digits", "test", factor, limit=limit, canvas=canvas
+    )
+    return np.mean(np.argmax(model.predict(images, verbose=0), axis=-1) == labels)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return from_preset("digits", weights="digits")
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_digits_are_recognized_at_three_sizes(digits, factor):
+    """An untrained network recognizes a tenth, one trained at one scale a third."""
+    assert recognized(digits, factor) > 0.9
+
+
+@each_weights
+def test_card_tells_what_is_there(weights):
+    card = TRAINED[weights]
+    settings = PRESETS[card.preset]
+    assert len(card.class_names) == settings.classes
+    assert next(iter(card.accuracy)) == "0.5" and len(card.accuracy) == 9
+    assert all(0.1 < share <= 1 for share in card.accuracy.values())
+    for name in ("images", "data", "command", "date", "environment", "limits"):
+        assert getattr(card, name)
+
+
+@each_weights
+def test_files_are_small_and_those_of_the_card(weights):
+    content = (_trained.FOLDER / f"{weights}.weights.h5").read_bytes()
+    assert len(content) < 2_000_000
+    assert hashlib.sha256(content).hexdigest() == TRAINED[weights].sha256
+
+
+def test_damaged_file_is_refused(tmp_path, monkeypatch):
+    content = bytearray((_trained.FOLDER / "digits.weights.h5").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "digits.weights.h5").write_bytes(content)
+    monkeypatch.setattr(_trained, "FOLDER", tmp_path)
+    with pytest.raises(ValueError, match=r"'digits' is damaged: .*digits\.weights\.h5"):
+        from_preset("digits", weights="digits")
+
+
+def test_other_images_and_scales_keep_the_weights(digits):
+    model = from_preset(
+        "digits",
+        weights="digits",
+        input_shape=(56, 48, 1),
+        sigma0=[1.0],
+        scale_pooling="average",
+    )
+    assert model.input_shape == (None, 56, 48, 1)
+    for mine, theirs in zip(model.get_weights(), digits.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_last_layer_begins_anew_for_other_classes(digits):
+    keras.utils.set_random_seed(0)
+    model = from_preset("digits", weights="digits", classes=4)
+    assert model.output_shape == (None, 4)
+    own, other = (m.get_layer("scale_channels").network for m in (model, digits))
+    np.testing.assert_array_equal(
+        own.get_layer("block4").conv2.kernel, other.get_layer("block4").conv2.kernel
+    )
+    assert own.get_layer("head").kernel.shape[-1] == 4
+
+
+def test_other_architectures_are_refused():
+    message = "'digits' were trained with ratio=1.25. Received: ratio=1.3"
+    with pytest.raises(ValueError, match=message):
+        from_preset("digits", weights="digits", ratio=1.3)
+    with pytest.raises(ValueError, match=r"trained with input_shape|widths="):
+        from_preset("rescaled_cifar10", weights="digits")
+    with pytest.raises(ValueError, match="another number of channels"):
+        from_preset("digits", weights="digits", input_shape=(40, 40, 3))
+
+
+def test_unknown_weights_are_refused():
+    with pytest.raises(ValueError, match=r"no weights 'imagenet'\. There are \['digit"):
+        from_preset("digits", weights="imagenet")
+
+
+def test_architecture_given_as_a_list_is_the_same():
+    settings = dataclasses.asdict(PRESETS["digits"])
+    given = {**settings, "widths": list(settings["widths"])}
+    _trained.check_architecture("digits", given, settings)
