@@ -39,6 +39,18 @@ def check_data_format(data_format: str | None) -> str:
     return data_format
 
 
+def check_floating_point(layer: keras.layers.Layer) -> None:
+    quantized = isinstance(
+        layer.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy
+    )
+    if quantized or not keras.backend.is_float_dtype(layer.compute_dtype):
+        received = layer.dtype_policy.name if quantized else layer.compute_dtype
+        raise ValueError(
+            f"`{type(layer).__name__}` computes in a floating point dtype. "
+            f"Received: dtype={received!r}"
+        )
+
+
 def check_rank(layer: str, input_shape) -> None:
     if len(input_shape) - 2 not in SPATIAL_RANKS:
         raise ValueError(

@@ -14,6 +14,7 @@ from keras_gdrn._checks import (
 from keras_gdrn.layers import _jets
 from keras_gdrn.layers._arguments import (
     check_data_format,
+    check_floating_point,
     check_no_convolution_options,
     check_rank,
 )
@@ -117,11 +118,7 @@ class GaussDerConv(keras.layers.Layer):
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
         self.bias_constraint = keras.constraints.get(bias_constraint)
-        if not keras.backend.is_float_dtype(self.compute_dtype):
-            raise ValueError(
-                "`GaussDerConv` computes in a floating point dtype. "
-                f"Received: dtype={self.compute_dtype!r}"
-            )
+        check_floating_point(self)
 
     def build(self, input_shape):
         check_rank(type(self).__name__, input_shape)
@@ -190,6 +187,13 @@ class GaussDerConv(keras.layers.Layer):
         if self.separable:
             return jet, pointwise * gain, bias
         return jet * gain, None, bias
+
+    def quantize(self, mode=None, **kwargs):
+        # `Model.quantize` warns by this, and goes on with the other layers.
+        raise NotImplementedError(
+            f"`{type(self).__name__}` cannot be quantized: {self.name!r} stays in "
+            f"{self.compute_dtype}. Received: mode={mode!r}"
+        )
 
     def compute_output_shape(self, input_shape):
         if self.data_format == "channels_last":

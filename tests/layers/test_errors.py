@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 
 import keras
 import numpy as np
@@ -73,9 +74,24 @@ def test_data_format(layer, data_format):
 
 
 @convolutions
-def test_dtype(layer):
-    with refuses("floating point dtype. Received: dtype='int32'"):
-        layer(**CONVOLUTION, dtype="int32")
+@pytest.mark.parametrize("dtype", ["int32", "int8_from_float32"])
+def test_dtype(layer, dtype):
+    with refuses(rf"floating point dtype\. Received: dtype='{dtype}'"):
+        layer(**CONVOLUTION, dtype=dtype)
+
+
+def test_quantization():
+    x = image = keras.Input((8, 8, 3))
+    x = GaussDerConv(**CONVOLUTION, name="first")(x)
+    model = keras.Model(image, keras.layers.Dense(2)(x))
+    with pytest.raises(NotImplementedError, match=r"'first' stays .* mode='int8'"):
+        model.get_layer("first").quantize("int8")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        model.quantize("int8")
+    assert any("`GaussDerConv` cannot be" in str(w.message) for w in warned)
+    assert model.layers[-1].kernel.dtype == "int8"  # the others are
+    assert model(zeros(1, 8, 8, 3)).shape == (1, 8, 8, 2)
 
 
 @convolutions

@@ -87,3 +87,27 @@ def test_slopes_notice_a_wrong_gradient():
 
     with pytest.raises(AssertionError):
         assert_gradients_are_slopes(*built(Wrong(3, dtype=DTYPE), 4))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="of JAX")
+def test_forward_mode_and_second_derivatives():
+    """As docs/how_a_layer_is_evaluated.md says: the one by a learned scale."""
+    import jax
+
+    fixed, x = built(GaussDerConv(3, 1.5, epsilon=1e-6, activation="tanh"), 6, 5, 2)
+    learned = GaussDerConv(3, 1.5, activation="tanh", trainable_sigma=True)
+    learned.build((None, 6, 5, 2))
+    learned.set_weights([*fixed.get_weights(), *learned.get_weights()[2:]])
+    x = x[:1].astype("float32")
+    backward, forward = jax.jacrev(fixed)(x), jax.jacfwd(learned)(x)
+    np.testing.assert_allclose(forward, backward, rtol=1e-3, atol=1e-5)
+
+    def loss(layer):
+        return lambda x: (layer(x) ** 2).sum()
+
+    twice = jax.jacrev(jax.jacrev(loss(fixed)))(x)
+    np.testing.assert_allclose(
+        jax.hessian(loss(learned))(x), twice, rtol=1e-3, atol=1e-4
+    )
+    with pytest.raises(TypeError, match="forward-mode autodiff"):
+        jax.jacfwd(fixed)(x)
