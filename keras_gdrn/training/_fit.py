@@ -16,12 +16,7 @@ from ._lock import lock_folder
 from ._recipe import Recipe
 from ._recipes import as_recipe
 from ._settings import settings
-from ._shares import (
-    filled_batches,
-    recipe_on,
-    repeated,
-    whole_batches,
-)
+from ._shares import filled_batches, recipe_on, repeated, whole_batches
 from ._time_limit import TimeLimit
 
 
