@@ -141,7 +141,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 a learning rate schedule of its own.
             seed: of shuffling, augmentation and dropout.
             callbacks, verbose: as `keras.Model.fit`.
-            **others: must be empty; for the error that says what to write.
+            **others: none: what else `keras.Model.fit` takes, the recipe and the space
+                decide. The error says what to write instead.
 
         Returns:
             The objectives and the cost of the network, by name.
