@@ -30,7 +30,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
 
     A network that is beyond the budget, or whose scales reach beyond the image, is not
     trained: it is reported, and the trial ends with accuracies of zero. (It does not
-    fail: three failed trials in a row would stop the search.)
+    fail: three failed trials in a row would stop the search. Where scales reach beyond
+    the image, `multiply_adds` are those of one scale channel at σ_0 = 1.)
 
     Args:
         input_shape: shape of an image, `(height, width, channels)`.
