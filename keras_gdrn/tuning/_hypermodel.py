@@ -155,10 +155,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         refuse(others)
         data, tests = training_and_tests(x, y, validation_data, validation_split)
         check_batches(data, self.space.batch_size)
-        cost = {
-            "parameters": parameters(model),
-            "multiply_adds": multiply_adds(model),
-        }
+        cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
         excess = self._excess(hp, cost)
         if excess:
             print(f"Not trained: {excess}")
