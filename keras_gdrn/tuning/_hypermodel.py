@@ -30,7 +30,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
 
     A network that is beyond the budget, or whose scales reach beyond the image, is not
     trained: it is reported, and the trial ends with accuracies of zero. (It does not
-    fail: three failed trials in a row would stop the search.)
+    fail: three failed trials in a row would stop the search. Where scales reach beyond
+    the image, `multiply_adds` are those of one scale channel at σ_0 = 1.)
 
     Args:
         input_shape: shape of an image, `(height, width, channels)`.
@@ -140,7 +141,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 a learning rate schedule of its own.
             seed: of shuffling, augmentation and dropout.
             callbacks, verbose: as `keras.Model.fit`.
-            **others: must be empty; for the error that says what to write.
+            **others: none: what else `keras.Model.fit` takes, the recipe and the space
+                decide. The error says what to write instead.
 
         Returns:
             The objectives and the cost of the network, by name.
@@ -152,10 +154,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         refuse(others)
         data, tests = training_and_tests(x, y, validation_data, validation_split)
         check_batches(data, self.space.batch_size)
-        cost = {
-            "parameters": parameters(model),
-            "multiply_adds": multiply_adds(model),
-        }
+        cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
         excess = self._excess(hp, cost)
         if excess:
             print(f"Not trained: {excess}")
