@@ -1,4 +1,4 @@
-"""The README's examples, executed; only what takes long is made shorter."""
+"""The README's examples and that of a search; only what takes long is made shorter."""
 
 import dataclasses
 import functools
@@ -9,11 +9,18 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn import data, models, training
+from keras_gdrn import data, models, training, tuning
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BUILD, TRAIN, SEARCH = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def examples(page: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+BUILD, TRAIN = examples("README.md")
+(SEARCH,) = examples("docs/hyperparameters.md")
 
 
 def random_images(count, shape, classes=10):
@@ -60,9 +67,6 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
 )
 def test_a_search_in_three_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(ROOT / "tuning")
-    from search_space import SearchSpace
-
     images, labels = random_images(32, (40, 40, 1))
     validation = random_images(8, (40, 40, 1))
     names = {
@@ -70,7 +74,7 @@ def test_a_search_in_three_lines(tmp_path, monkeypatch):
         "labels": labels,
         "validation": validation,
         "twice_as_large": random_images(9, (40, 40, 1)),
-        "space": SearchSpace(blocks=(1,), stem_width=(4,), width=(4,)),
+        "space": tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,)),
     }
     short = SEARCH.replace("max_trials=20", "max_trials=1")
     exec(short.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
