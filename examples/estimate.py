@@ -19,6 +19,8 @@ from keras_gdrn.models import Preset
 EFFICIENCY = 0.7
 # Batch normalization, ReLU and the like move memory: as long as so many multiply-adds.
 ELEMENTWISE = 100
+# Seconds to build and trace the network of a stage, and that of the test.
+PREPARATION = 10.0
 # Half-width of a window in standard deviations where the network leaves it open.
 HALF_WIDTH = 2.5
 
@@ -39,7 +41,8 @@ def seconds(experiment: Experiment) -> float:
     sigma0 = experiment.test_sigma0 or experiment.stages[-1].sigma0
     side = experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
     test = len(experiment.factors) * tests * of_image(experiment, sigma0, side)
-    return (training + test) / (EFFICIENCY * speed())
+    preparation = PREPARATION * (len(experiment.stages) + 1)
+    return preparation + (training + test) / (EFFICIENCY * speed())
 
 
 def of_image(

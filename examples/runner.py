@@ -92,7 +92,10 @@ class Trained:
 
 def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
     """What each stage has trained, by its name."""
-    first = experiment.stages[0].name
+    stages = experiment.stages
+    if experiment.plain:  # without scale channels
+        stages = [dataclasses.replace(stage, sigma0=None) for stage in stages]
+    first = stages[0].name
     if options.start_from and not (options.out / first).exists():
         shutil.copytree(options.start_from / first, options.out / first)
     trained = {}
@@ -105,7 +108,7 @@ def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
         model = network(experiment, experiment.stages[-1].sigma0, options.seed)
         train_in_stages(
             variant(model, experiment.variant),
-            experiment.stages,
+            stages,
             partial(training_data, experiment, options),
             out=options.out,
             seed=options.seed,

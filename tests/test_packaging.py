@@ -22,7 +22,7 @@ REPOSITORY = PROJECT["urls"]["Repository"]
 # Imported by another name than they are installed by.
 IMPORTED_AS = {"scikit_learn": "sklearn"}
 # TensorFlow Datasets needs the first for a first load, Keras Tuner the last.
-NOT_IMPORTED = {"importlib_resources", "keras_tuner", "tensorboard"}
+NOT_IMPORTED = {"importlib_resources", "tensorboard"}
 COMMANDS = (
     *("README.md", "CONTRIBUTING.md"),
     *(".github/workflows/test.yml", ".pre-commit-config.yaml"),

@@ -1,4 +1,4 @@
-"""The README's examples, executed; only what takes long is made shorter."""
+"""The README's examples and that of a search; only what takes long is made shorter."""
 
 import dataclasses
 import functools
@@ -12,8 +12,15 @@ import pytest
 from keras_gdrn import data, models, training, tuning
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BUILD, TRAIN, SEARCH = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def examples(page: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+BUILD, TRAINED, TRAIN = examples("README.md")
+(SEARCH,) = examples("docs/hyperparameters.md")
 
 
 def random_images(count, shape, classes=10):
@@ -33,6 +40,15 @@ def test_the_functional_model(tmp_path):
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(again(images), model(images), atol=1e-6)
+
+
+def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
+    exec(TRAINED, {})
+    told = [line for line in capsys.readouterr().out.splitlines() if line[:1] in "012"]
+    assert [line.split()[0] for line in told] == ["0.5", "1", "2"]
+    for line in told:
+        _, label, answer = line.split()
+        assert label == answer
 
 
 def test_training_by_a_recipe(tmp_path, monkeypatch):

@@ -64,7 +64,8 @@ def train_in_stages(
         max_minutes: stop after an epoch if another one would not end within so many
             minutes, of all stages; at least one is trained.
         after_stage: called with each stage, its model and what `fit` returned.
-        callbacks, verbose, **options: as for `fit`.
+        callbacks, verbose: as for `fit`.
+        **options: further arguments of `fit`.
 
     Returns:
         The model of the last stage.

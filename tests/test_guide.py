@@ -1,0 +1,62 @@
+"""The code and the computed numbers of the front page and of the guide."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_gdrn.models import PRESETS
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def code(name: str) -> list[str]:
+    """Its Python blocks, also those within a list."""
+    blocks = re.findall(r"^( *)```python\n(.*?)```", page(name), re.DOTALL | re.M)
+    return [re.sub(rf"^{indent}", "", text, flags=re.M) for indent, text in blocks]
+
+
+@pytest.mark.slow
+def test_the_front_page(monkeypatch):
+    (text,) = code("index")
+    random = np.random.default_rng(0)
+    names = {
+        "images": random.random((4, 40, 40, 1), dtype="float32"),
+        "labels": np.arange(4),
+        "larger_or_smaller_images": random.random((2, 40, 40, 1), dtype="float32"),
+    }
+    exec(text.replace("epochs=8", "epochs=1"), names)
+    assert names["scores"].shape == (2, 10)
+
+
+def test_the_table_of_reaches():
+    names = {}
+    exec(code("guide")[0], names)
+    row = r"\| .*? \| (\d+) \| ([\d.]+), (\d+) \| ([\d.]+) \| ([\d.]+) \|"
+    found = re.findall(row, page("guide"))
+    assert len(found) == 5
+    for side, ratio, blocks, reach, share in found:
+        expected = names["reach"](float(ratio), int(blocks))
+        if (side, ratio) == ("96", "1.5"):
+            expected /= 2  # at σ₀ = 1/2
+        assert float(reach) == pytest.approx(expected, abs=0.06)
+        assert float(share) == pytest.approx(expected / int(side), abs=0.006)
+
+
+@pytest.mark.parametrize("name", [n for n in PRESETS if "separable" not in n])
+def test_the_table_has_the_presets(name):
+    preset = PRESETS[name]
+    (row,) = re.findall(rf"^\| `{name}`.*$", page("guide").split("## From")[0], re.M)
+    assert f"| {preset.ratio:g}, {len(preset.widths) - 1} |" in row
+
+
+def test_a_network_for_large_images():
+    names = {}
+    exec(code("guide")[1], names)
+    assert names["model"].input_shape == (None, 224, 224, 3)
+    assert max(names["model"].get_layer("scale_channels").sigma0) == 7
