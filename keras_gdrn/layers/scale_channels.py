@@ -92,7 +92,6 @@ class ScaleChannels(keras.layers.Layer):
         if not self.network.built:
             with scale_scope(self.sigma0):
                 self.network.build(input_shape)
-        self._warn_unless_scaled()
         self._course, self._extent = self._planned(len(input_shape))
         if self._course is not None:  # the maps of all layers are as large as the image
             first = 2 if self._course.channels_first else 1
@@ -100,6 +99,7 @@ class ScaleChannels(keras.layers.Layer):
             for call in self._course.calls:
                 for sigma in call.sigmas:
                     check_reach(max(self.sigma0) * sigma, spatial)
+        self._warn_unless_scaled()
 
     def call(self, inputs, training=None):
         return self._at(inputs, self.sigma0, training)

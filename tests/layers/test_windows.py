@@ -312,6 +312,7 @@ def flipped():
     return image, SpatialSelection()(keras.ops.flip(conv()(image), axis=1))
 
 
+@pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
 @pytest.mark.parametrize(("network", "reason"), WITHOUT.values(), ids=WITHOUT)
 def test_windows_that_cannot_be_had(network, reason):
     network = network()
