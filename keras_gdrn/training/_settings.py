@@ -58,7 +58,8 @@ def fingerprint(data: Any) -> Any:
         return str(data.element_spec)
     arrays = map(np.ascontiguousarray, data)
     return [
-        f"{a.dtype}{list(a.shape)} {zlib.crc32(a.view('uint8')):08x}" for a in arrays
+        f"{a.dtype}{list(a.shape)} {zlib.crc32(a.view('uint8').data):08x}"
+        for a in arrays
     ]
 
 
