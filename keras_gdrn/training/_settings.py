@@ -57,7 +57,10 @@ def fingerprint(data: Any) -> Any:
     if not isinstance(data, tuple):
         return str(data.element_spec)
     arrays = map(np.ascontiguousarray, data)
-    return [f"{a.dtype}{list(a.shape)} {zlib.crc32(a.tobytes()):08x}" for a in arrays]
+    return [
+        f"{a.dtype}{list(a.shape)} {zlib.crc32(a.view('uint8').data):08x}"
+        for a in arrays
+    ]
 
 
 def architecture(model: keras.Model) -> Any:

@@ -141,16 +141,17 @@ def test_long_lists_of_differences_are_cut(tmp_path):
 
 
 def test_rows_know_their_columns(tmp_path):
-    """Validation data and what callbacks log come and go between calls."""
-    first = train(tmp_path, validation_data=ARRAYS).history
-    second = train(tmp_path).history
-    third = train(tmp_path, validation_data=ARRAYS).history
-    assert list(third) == list(first)
+    """Validation data come and go between calls."""
+    first = train(tmp_path).history
+    second = train(tmp_path, validation_data=ARRAYS).history
+    third = train(tmp_path).history
+    assert {*third} == {*second} == {*first, "val_loss", "val_accuracy"}
     for name, values in first.items():
         assert third[name][0] == values[0]
-    assert third["loss"][1] == second["loss"][1]
-    assert third["seconds"][1] < 1e3
-    assert np.isnan(third["val_loss"]).tolist() == [False, True, False]
+    for name, values in second.items():
+        assert third[name][1] == values[1]
+    assert np.isnan(third["val_loss"]).tolist() == [True, False, True]
+    assert np.all(np.isfinite(third["seconds"]))
 
 
 def test_logs_of_callbacks_may_be_words(tmp_path):
