@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_gdrn.layers._jets import joined, split
+from keras_gdrn.layers._grids import joined, split
 from keras_gdrn.layers._maximum import maximum
 
 
