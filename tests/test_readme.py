@@ -68,7 +68,7 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "rescaled", downloaded)
     names = {}
     exec(TRAIN, names)
-    result = names["scale_generalisation"](names["model"], names["tests"])
+    result = names["scale_generalization"](names["model"], names["tests"])
     assert result.accuracies.shape == (9,)
     assert (tmp_path / "runs" / "cifar10" / "log.csv").exists()
 

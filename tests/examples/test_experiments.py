@@ -157,7 +157,7 @@ def test_each_experiment_runs(name, within, runner, tmp_path, monkeypatch):
     for accuracies in results["accuracies"].values():
         assert np.all((np.array(accuracies) >= 0) & (np.array(accuracies) <= 1))
     assert len(results["accuracies"]) == len(experiment.stages)
-    assert (tmp_path / "scale_generalisation.png").stat().st_size > 1000
+    assert (tmp_path / "scale_generalization.png").stat().st_size > 1000
     if not experiment.plain:
         np.testing.assert_allclose(np.sum(results["scale_selection"], axis=1), 1)
         assert len(results["sigma0"]) == len(
