@@ -7,7 +7,9 @@ from keras_gdrn import kernels
 from tests.theory.assertions import scale_covariance_error
 from tests.theory.images import AnalyticImage, magnified, sample
 from tests.theory.networks import (
+    array,
     at_scale,
+    batch_normalizations,
     feature_maps,
     random_channel,
     with_statistics_of,
@@ -43,10 +45,14 @@ def test_first_derivatives_at_fine_scales_answer_too_weakly(sigma):
 
 
 def test_normalization_multiplies_the_error():
-    alone, all_layers = (
-        channel_error(x, IMAGE, 1.0) for x in (neutral(), normalized())
-    )
+    plain, network = neutral(), normalized()
+    alone, all_layers = (channel_error(x, IMAGE, 1.0) for x in (plain, network))
+    variances = [
+        np.median(array(x.moving_variance)) for x in batch_normalizations(network)
+    ]
     print(f"neutral statistics: {alone:.1%}, those of images: {all_layers:.1%}")
+    print("variances before normalization:", np.round(variances, 4))
+    assert variances[0] < 1e-2 and max(variances[2::2]) < 0.2  # first layer, branches
     assert all_layers > 4 * alone
 
 
