@@ -35,7 +35,7 @@ import packed_images
 
 from keras_gdrn._markdown import aligned
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescale
-from keras_gdrn.evaluation import scale_generalisation
+from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.models import from_preset
 from keras_gdrn.training import RECIPES, OutOfTime, Recipe, TimeLimit, fit
 from keras_gdrn.training._files import write_whole
@@ -117,7 +117,7 @@ def evaluate(
             raise OutOfTime
         begin = time.perf_counter()
         tests = on_canvas(options.files, "test", factor, model.input_shape[1])
-        result = scale_generalisation(model, {factor: tests})
+        result = scale_generalization(model, {factor: tests})
         found[f"{factor:.3g}"] = float(result.accuracies[0])
         write_whole(file, json.dumps(found, indent=1) + "\n")
         limit.took(time.perf_counter() - begin)
