@@ -63,10 +63,10 @@ def pack(folder: Path, data_dir: str | None, parts: int) -> None:
 
 
 def on_canvas(
-    files: list[Path], split: str, factor: float, side: int
+    data: tuple[np.ndarray, np.ndarray], factor: float, side: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `rescaled_arrays`: images in [0, 1] at a size factor, and labels."""
-    images, labels = packed_images.read(files, split)
+    images, labels = data
     images = rescale(images, factor, side, INFO.extension)
     images /= INFO.white
     return np.clip(images, 0.0, 1.0, out=images), labels.astype("int32")
@@ -89,7 +89,8 @@ def train(options: argparse.Namespace, limit: TimeLimit) -> keras.Model:
     keras.utils.set_random_seed(options.seed)
     model = from_preset(options.preset)
     recipe = recipe_of(options)
-    data = on_canvas(options.files, "train", 1.0, model.input_shape[1])
+    images = packed_images.read(options.files, "train")
+    data = on_canvas(images, 1.0, model.input_shape[1])
     history = fit(
         model,
         recipe,
@@ -110,13 +111,14 @@ def evaluate(
     """The accuracies by size factor, those that are in the folder and the others."""
     file = options.out / "accuracies.json"
     found = json.loads(file.read_text()) if file.exists() else {}
+    images = packed_images.read(options.files, "test")
     for factor in SIZE_FACTORS:
         if f"{factor:.3g}" in found:
             continue
         if limit.is_reached():
             raise OutOfTime
         begin = time.perf_counter()
-        tests = on_canvas(options.files, "test", factor, model.input_shape[1])
+        tests = on_canvas(images, factor, model.input_shape[1])
         result = scale_generalization(model, {factor: tests})
         found[f"{factor:.3g}"] = float(result.accuracies[0])
         write_whole(file, json.dumps(found, indent=1) + "\n")
