@@ -178,6 +178,7 @@ class TestCounterExamples:
     def test_no_scale_normalization(self, factor):
         self.assert_rejected(without_scale_normalization(random_layer(SHAPE)), factor)
 
+    @pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
     def test_plain_convolution(self, factor):
         plain = keras.layers.Conv2D(8, 7, padding="same")
         self.assert_rejected(at_scale(plain), factor)
