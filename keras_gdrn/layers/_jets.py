@@ -19,7 +19,7 @@ their channels in one product.
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -29,8 +29,19 @@ from keras_gdrn.layers._grids import Grid, joined, length, on_grids, stacked
 
 # For each scale, the factors of each axis.
 Factors = Sequence[Sequence[AxisFactors]]
-# Responses by the orders of differentiation along some of the axes.
-Jet = dict[tuple[int, ...], Any]
+
+
+class Jet(NamedTuple):
+    """Responses, all scales together.
+
+    Attributes:
+        rows: By their orders of differentiation along some of the axes.
+        sizes: Of the grid of each scale.
+    """
+
+    rows: dict[tuple[int, ...], Any]
+    sizes: list[tuple]
+
 
 # Of a multi-index α: its orders along the axes before and after the channel mix.
 _BEFORE, _AFTER = slice(1, None), slice(0, 1)
@@ -51,11 +62,11 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
         `(positions, batch, filters)`.
     """
     if not constant:
-        return _evaluated(x, kernel, factors, indices, _BEFORE, _AFTER)[0]
+        return _evaluated(x, kernel, factors, indices)[0]
 
     @ops.custom_gradient
     def filtered_by_constants(x, kernel):
-        y, _, coefficients = _evaluated(x, kernel, factors, indices, _BEFORE, _AFTER)
+        y, coefficients = _evaluated(x, kernel, factors, indices)
 
         def gradient(*args, upstream=None):
             y_bar = args[0] if upstream is None else upstream
@@ -73,22 +84,14 @@ def pointwise(x, weight):
     return ops.reshape(y, (-1, *shape[1:-1], weight.shape[-1]))
 
 
-def _evaluated(x, kernel, factors: Factors, indices, before: slice, after: slice):
-    """The result, the jet that the channel mix has read, the coefficients of `x`."""
-    grids = on_grids(x, [tuple(map(_size, axes)) for axes in factors])
-    coefficients = list(map(_analyzed, grids, factors))
-    jet, sizes = _jet(coefficients, kernel.shape[1], factors, indices, before)
-    mixed = {
-        a: on_grids(response, sizes)
-        for a, response in _mixed(jet, kernel, indices, before, after).items()
-    }
-    y = [
-        _synthesized(_summed({a: mixed[a][s] for a in mixed}, axes, after), axes)
-        for s, axes in enumerate(factors)
-    ]
-    positions = sum(math.prod(grid.sizes) for grid in y)
-    y = joined([grid.positions_first() for grid in y])
-    return ops.reshape(y, (positions, -1, kernel.shape[-1])), jet, coefficients
+def _evaluated(x, kernel, factors: Factors, indices):
+    """The result, and the coefficients of `x`. The jet is let go once it is mixed."""
+    coefficients = _analyzed(x, factors)
+    mixed = _mixed(
+        _jet(coefficients, kernel.shape[1], factors, indices, _BEFORE),
+        *(kernel, indices, _BEFORE, _AFTER),
+    )
+    return _synthesized(mixed, kernel.shape[-1], factors, _AFTER), coefficients
 
 
 def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
@@ -103,11 +106,14 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
     """
     adjoint = ops.transpose(kernel, (0, 2, 1)) if len(kernel.shape) == 3 else kernel
     transposed = [[axis.adjoint for axis in axes] for axes in factors]
-    x_bar, jet_bar, _ = _evaluated(y_bar, adjoint, transposed, indices, _AFTER, _BEFORE)
+    of_y_bar = _analyzed(y_bar, transposed)
+    jet_bar = _jet(of_y_bar, kernel.shape[-1], transposed, indices, _AFTER)
+    mixed = _mixed(jet_bar, adjoint, indices, _AFTER, _BEFORE)
+    x_bar = _synthesized(mixed, kernel.shape[1], transposed, _BEFORE)
     again = [Grid(_later(x.values, y_bar), x.sizes) for x in coefficients]
-    jet, _ = _jet(again, kernel.shape[1], factors, indices, _BEFORE)
+    jet = _jet(again, kernel.shape[1], factors, indices, _BEFORE)
     of_weights = [
-        _correlated(jet[alpha[_BEFORE]], jet_bar[alpha[_AFTER]], kernel)
+        _correlated(jet.rows[alpha[_BEFORE]], jet_bar.rows[alpha[_AFTER]], kernel)
         for alpha in indices
     ]
     return x_bar, ops.stack(of_weights)
@@ -126,43 +132,62 @@ def _later(x, done):
         return tf.identity(x)
 
 
-def _jet(coefficients, channels: int, factors: Factors, indices, before: slice):
-    """What the channel mix reads, all scales together, and the grid of each scale."""
+def _jet(coefficients, channels: int, factors: Factors, indices, before: slice) -> Jet:
+    """What the channel mix reads."""
     orders = {alpha[before] for alpha in indices}
     if orders == {()}:
         rows = joined([grid.rows(channels) for grid in coefficients])
-        return {(): rows}, [grid.sizes for grid in coefficients]
+        return Jet({(): rows}, [grid.sizes for grid in coefficients])
     stacks = [
         _differentiated(grid, axes, before, orders)
         for grid, axes in zip(coefficients, factors, strict=True)
     ]
-    jet = {}
+    jet = Jet({}, [next(iter(stack.values())).sizes for stack in stacks])
     for rest in stacks[0]:
         heads = _heads(orders, rest)
         rows = [stack[rest].stacked_rows(len(heads), channels) for stack in stacks]
         for b, of_order in zip(heads, ops.unstack(joined(rows, axis=1)), strict=True):
-            jet[b, *rest] = of_order
-    return jet, [next(iter(stack.values())).sizes for stack in stacks]
+            jet.rows[b, *rest] = of_order
+    return jet
+
+
+def _mixed(jet: Jet, kernel, indices, before: slice, after: slice) -> Jet:
+    """`z_a = Σ_b C_ab r_b` at every position."""
+    mix = ops.multiply if len(kernel.shape) == 2 else ops.matmul
+    z = {}
+    for alpha, weight in zip(indices, ops.unstack(kernel), strict=True):
+        a, term = alpha[after], mix(jet.rows[alpha[before]], weight)
+        z[a] = z[a] + term if a in z else term
+    return Jet(z, jet.sizes)
+
+
+def _analyzed(x, factors: Factors) -> list[Grid]:
+    """`(A ⊗ … ⊗ A) x`; the first axis first, whose product is the most efficient."""
+    grids = on_grids(x, [tuple(map(_size, axes)) for axes in factors])
+    for s, axes in enumerate(factors):
+        for number, axis in enumerate(axes):
+            if axis.analysis is not None:
+                grids[s] = grids[s].along(number, axis.analysis)
+    return grids
 
 
 def _size(axis: AxisFactors):
     return length(axis.jets[0] if axis.analysis is None else axis.analysis, 1)
 
 
-def _analyzed(x: Grid, axes: Sequence[AxisFactors]) -> Grid:
-    """`(A ⊗ … ⊗ A) x`; the first axis first, whose product is the most efficient."""
-    for number, axis in enumerate(axes):
-        if axis.analysis is not None:
-            x = x.along(number, axis.analysis)
-    return x
-
-
-def _synthesized(y: Grid, axes: Sequence[AxisFactors]) -> Grid:
-    """`(U ⊗ … ⊗ U) y`; the first axis last."""
-    for number, axis in reversed(list(enumerate(axes))):
-        if axis.synthesis is not None:
-            y = y.along(number, axis.synthesis)
-    return y
+def _synthesized(mixed: Jet, filters: int, factors: Factors, after: slice):
+    """`(U ⊗ … ⊗ U) Σ_a (D_a1 ⊗ D_a2 ⊗ …) z_a`; the first axis last."""
+    z = {a: on_grids(rows, mixed.sizes) for a, rows in mixed.rows.items()}
+    y = [
+        _summed({a: z[a][s] for a in z}, factors[s], after) for s in range(len(factors))
+    ]
+    for s, axes in enumerate(factors):
+        for number, axis in reversed(list(enumerate(axes))):
+            if axis.synthesis is not None:
+                y[s] = y[s].along(number, axis.synthesis)
+    positions = sum(math.prod(grid.sizes) for grid in y)
+    rows = joined([grid.positions_first() for grid in y])
+    return ops.reshape(rows, (positions, -1, filters))
 
 
 def _differentiated(x: Grid, axes, some: slice, orders: set) -> dict[tuple, Grid]:
@@ -206,24 +231,8 @@ def _summed(jet: dict[tuple, Grid], axes, some: slice) -> Grid:
     return jet[()]
 
 
-def _mixed(jet: Jet, kernel, indices, before: slice, after: slice) -> Jet:
-    """`z_a = Σ_b C_ab r_b` at every position."""
-    mix = ops.multiply if len(kernel.shape) == 2 else ops.matmul
-    return _sums(
-        (alpha[after], mix(jet[alpha[before]], weight))
-        for alpha, weight in zip(indices, ops.unstack(kernel), strict=True)
-    )
-
-
 def _correlated(response, response_bar, kernel):
     """Gradient of `_mixed` for one of its weights: `Σ r z̄ᵀ` over all positions."""
     if len(kernel.shape) == 2:
         return ops.sum(response * response_bar, axis=0)
     return ops.matmul(ops.transpose(response), response_bar)
-
-
-def _sums(terms) -> dict:
-    totals = {}
-    for key, term in terms:
-        totals[key] = totals[key] + term if key in totals else term
-    return totals
