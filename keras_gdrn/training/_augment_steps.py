@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tensors import indices, namespace, shape_of
+from ._tensors import indices, namespace, shape_of, shaped_as
 
 # ITU-R 601-2 luma, by which torchvision makes an image gray.
 LUMA = np.array([0.2989, 0.587, 0.114], "float32")
@@ -23,13 +23,15 @@ def crop(images: Any, corners: Any, padding: int) -> Any:
     rows = number * (height + 2 * padding) + corners[:, :1] + indices(images, 1)
     columns = corners[:, 1:] + indices(images, 2)
     pixels = rows[:, :, None] * (width + 2 * padding) + columns[:, None, :]
-    return xp.take(xp.reshape(padded, (-1, channels)), pixels, axis=0)
+    cropped = xp.take(xp.reshape(padded, (-1, channels)), pixels, axis=0)
+    return shaped_as(images, cropped)
 
 
 def flip(images: Any, flipped: Any) -> Any:
     """Left and right exchanged, where `flipped` `(N,)`."""
-    flipped = flipped[:, None, None, None]
-    return namespace(images).where(flipped, images[:, :, ::-1], images)
+    where = namespace(images).where
+    turned = where(flipped[:, None, None, None], images[:, :, ::-1], images)
+    return shaped_as(images, turned)
 
 
 def jitter(images: Any, order: Any, factors: Any) -> Any:
@@ -54,7 +56,8 @@ def _blend(images: Any, step: Any, factor: Any) -> Any:
     # The reference of the brightness is black.
     reference = xp.where(step == SATURATION, gray, xp.zeros_like(mean))
     reference = xp.where(step == CONTRAST, mean, reference)
-    return xp.clip(factor * images + (1.0 - factor) * reference, 0.0, 1.0)
+    blended = factor * images + (1.0 - factor) * reference
+    return shaped_as(images, xp.clip(blended, 0.0, 1.0))
 
 
 def _turn_hue(images: Any, which: Any, shift: Any) -> Any:
@@ -64,7 +67,8 @@ def _turn_hue(images: Any, which: Any, shift: Any) -> Any:
     turned = turn_hue(xp.take(images, places, axis=0), xp.take(shift, places))
     behind = shape_of(images)[0] - 1 + xp.cumsum(which, dtype="int32")
     sources = xp.where(which, behind, indices(images, 0))
-    return xp.take(xp.concatenate([images, turned], axis=0), sources, axis=0)
+    joined = xp.concatenate([images, turned], axis=0)
+    return shaped_as(images, xp.take(joined, sources, axis=0))
 
 
 def turn_hue(images: Any, shift: Any) -> Any:
@@ -92,7 +96,7 @@ def cutout(images: Any, centers: Any, side: int) -> Any:
     rows = _within(indices(images, 1), centers[:, :1], side)
     columns = _within(indices(images, 2), centers[:, 1:], side)
     erased = rows[:, :, None, None] & columns[:, None, :, None]
-    return xp.where(erased, xp.zeros_like(images), images)
+    return shaped_as(images, xp.where(erased, xp.zeros_like(images), images))
 
 
 def _within(index: Any, center: Any, side: int) -> Any:

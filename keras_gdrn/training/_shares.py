@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from . import _processes
+from ._numpy_batches import NumPyBatches
 from ._recipe import Recipe
 
 if TYPE_CHECKING:
@@ -76,21 +77,37 @@ def filled_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset
 
 
 def repeated(
-    batches: "tf.data.Dataset", model: keras.Model, devices: int
-) -> tuple["tf.data.Dataset", list[keras.callbacks.Callback]]:
-    """The batches of all epochs, and the callbacks that these need.
+    batches: Any, model: keras.Model, devices: int, first: int
+) -> tuple[Any, list[keras.callbacks.Callback]]:
+    """The batches of all epochs from the `first`, and the callbacks that these need.
 
     Keras makes one iterator over them then, else some per epoch.
     """
-    if devices == 1 or keras.backend.backend() != "tensorflow":
+    if isinstance(batches, NumPyBatches):  # Keras makes one iterator per epoch
+        begin = keras.callbacks.LambdaCallback(
+            on_epoch_begin=lambda epoch, logs: batches.begin_epoch(epoch)
+        )
+        return batches, [begin]
+    for _ in range(first):  # the n-th iteration has the order of the n-th epoch
+        next(iter(batches))
+    blank = _blank_batch(batches, model, devices)
+    if blank is None or (devices == 1 and keras.backend.backend() == "tensorflow"):
         return batches.repeat(), []
+    training, begun = repeated_in_training(batches, blank)
+    return training, [begun]
+
+
+def _blank_batch(
+    batches: "tf.data.Dataset", model: keras.Model, devices: int
+) -> tuple[np.ndarray, ...] | None:
+    """A batch of zeros; None if the size of the images is not known."""
     spec = cast(Any, batches.element_spec)
     # Where one of the two leaves the size of the images open, the other has it.
     image = spec[0].shape[1:].merge_with(model.input_shape[1:])
+    if None in tuple(image):
+        return None
     shapes = [image, *(part.shape[1:] for part in spec[1:])]
-    blank = tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
-    training, begun = repeated_in_training(batches, blank)
-    return training, [begun]
+    return tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
 
 
 def repeated_in_training(
@@ -98,9 +115,9 @@ def repeated_in_training(
 ) -> tuple["tf.data.Dataset", keras.callbacks.Callback]:
     """`batches` repeated, and the callback which tells that training has begun.
 
-    Under a strategy, Keras looks at one batch before it makes the iterator to train
-    with. That would be an iteration over `batches`, which has its own order: so
-    iterators made before training get `blank` instead.
+    On JAX, on PyTorch and under a strategy, Keras looks at one batch before it makes
+    the iterator to train with. That would be an iteration over `batches`, which has its
+    own order: so iterators made before training get `blank` instead.
     """
     import tensorflow as tf
 

@@ -52,6 +52,13 @@ def indices(array: Any, axis: int) -> Any:
     return tf.range(shape_of(array)[axis])
 
 
+def shaped_as(images: Any, changed: Any) -> Any:
+    """What images of the same shape were changed to; a graph may have lost the shape."""
+    if is_tensor(changed):
+        changed.set_shape(images.shape)
+    return changed
+
+
 def required(array: Any, fits: Any, message: str, found: Any) -> Any:
     """The array as it is, or an error with what was found unless it fits.
 

@@ -148,11 +148,14 @@ def test_the_same_in_a_pipeline(channels):
     assert found.max() <= 1
 
 
-def test_batches_of_unknown_size():
-    data = tf.data.Dataset.from_tensor_slices(images()).batch(10)
-    data = data.map(lambda batch: augment(batch, (0, 1), RECIPES["stl10"].augmentation))
-    assert [len(batch) for batch in data] == [10, 10, 4]
-    assert data.element_spec.shape.as_list() == [None, 7, 9, 3]
+@pytest.mark.parametrize("channels", [1, 3])
+def test_batches_of_unknown_size(channels):
+    data = tf.data.Dataset.from_tensor_slices(images(channels=channels)).batch(10)
+    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
+    for augmentation in (RECIPES["stl10"].augmentation, PAPER, everything):
+        found = data.map(lambda batch, by=augmentation: augment(batch, (0, 1), by))
+        assert found.element_spec.shape.as_list() == [None, 7, 9, channels]
+    assert [len(batch) for batch in found] == [10, 10, 4]
 
 
 @pytest.mark.parametrize("count", [0, 5])
