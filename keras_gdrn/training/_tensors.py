@@ -53,7 +53,7 @@ def indices(array: Any, axis: int) -> Any:
 
 
 def shaped_as(images: Any, changed: Any) -> Any:
-    """What images of the same shape were changed to; a graph may have lost the shape."""
+    """What images were changed to, of their shape, which a graph may have lost."""
     if is_tensor(changed):
         changed.set_shape(images.shape)
     return changed
