@@ -1,5 +1,6 @@
 """Batches of arrays where TensorFlow is not installed."""
 
+import copy
 import math
 from collections.abc import Callable
 
@@ -34,17 +35,29 @@ class NumPyBatches(keras.utils.PyDataset):
         super().__init__()
         self.arrays, self.prepare, self.seed = arrays, prepare, seed
         self.batch_size = batch_size
-        self.steps = math.ceil(checked_count(*arrays) / batch_size)
+        self.steps = self.batches = math.ceil(checked_count(*arrays) / batch_size)
         self.begin_epoch(0)
 
     def begin_epoch(self, epoch: int) -> None:
         """The batches are from now on those of this epoch."""
         count = len(self.arrays[0])
         self.order = np.arange(count)
-        self.seeds = np.zeros((self.steps, 2), "int64")
+        self.seeds = np.zeros((self.batches, 2), "int64")
         if self.seed is not None:
             self.order = epoch_generator(self.seed, epoch).permutation(count)
-            self.seeds = batch_seeds(epoch_generator(self.seed, epoch), self.steps)
+            self.seeds = batch_seeds(epoch_generator(self.seed, epoch), self.batches)
+
+    def map(self, function: Callable[..., tuple]) -> "NumPyBatches":
+        """What a function makes of the parts of each batch."""
+        found, prepare = copy.copy(self), self.prepare
+        found.prepare = lambda batch, seed: function(*prepare(batch, seed))
+        return found
+
+    def take(self, steps: int) -> "NumPyBatches":
+        """The first so many batches of each epoch."""
+        found = copy.copy(self)
+        found.steps = steps
+        return found
 
     def __len__(self) -> int:
         return self.steps

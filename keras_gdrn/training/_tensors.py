@@ -45,11 +45,16 @@ def shape_of(array: Any) -> list[Any]:
 
 def indices(array: Any, axis: int) -> Any:
     """0, 1, … along an axis, int32."""
-    if not is_tensor(array):
-        return np.arange(array.shape[axis], dtype="int32")
+    return numbers_below(shape_of(array)[axis])
+
+
+def numbers_below(size: Any) -> Any:
+    """0, 1, … `size - 1`, int32; a tensor, where the size is one."""
+    if not is_tensor(size):
+        return np.arange(size, dtype="int32")
     import tensorflow as tf
 
-    return tf.range(shape_of(array)[axis])
+    return tf.range(size)
 
 
 def shaped_as(images: Any, changed: Any) -> Any:

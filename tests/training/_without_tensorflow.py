@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 from keras_gdrn.data import rescaled_arrays  # noqa: E402
 from keras_gdrn.evaluation import scale_selection_histogram  # noqa: E402
 from keras_gdrn.models import gauss_der_resnet  # noqa: E402
-from keras_gdrn.training import Augmentation, Recipe, fit  # noqa: E402
+from keras_gdrn.training import Augmentation, Recipe, fit, on_devices  # noqa: E402
 
 EVERYTHING = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
 RECIPE = Recipe(2, 16, augmentation=EVERYTHING)
@@ -50,6 +50,17 @@ def trained(seed: int = 0, **options) -> keras.Model:
     return model
 
 
+def weights_of(devices: int) -> list[np.ndarray]:
+    """What so many devices train, on batches that two can share out."""
+    with on_devices(devices):
+        keras.utils.set_random_seed(0)
+        layers = [keras.layers.Flatten(), keras.layers.Dense(10)]
+        model = keras.Sequential([keras.Input((12, 12, 1)), *layers])
+        data = tuple(part[:32] for part in TRAINING)
+        fit(model, RECIPE, data, validation_data=TESTS[1], verbose=0)
+    return model.get_weights()
+
+
 def main(folder: Path) -> None:
     whole = trained()
     try:
@@ -66,6 +77,9 @@ def main(folder: Path) -> None:
     histogram = scale_selection_histogram(whole, TESTS)
     assert histogram.shares.shape == (2, 2)
     assert histogram.accuracies is not None
+    if keras.backend.backend() == "jax":
+        for one, other in zip(weights_of(1), weights_of(2), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
     assert "tensorflow" not in sys.modules
 
 

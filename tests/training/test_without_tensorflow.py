@@ -31,11 +31,13 @@ def without_tensorflow(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_training_is_resumed_and_evaluated(tmp_path, backend):
+def test_training_is_resumed_evaluated_and_shared_out(tmp_path, backend):
     pytest.importorskip(backend)
+    options = {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
+    options["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
     done = subprocess.run(
         [sys.executable, "-m", "tests.training._without_tensorflow", str(tmp_path)],
-        env=os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)},
+        env=os.environ | options,
         cwd=ROOT,
         capture_output=True,
         text=True,
