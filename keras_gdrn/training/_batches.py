@@ -66,8 +66,7 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
 
     if isinstance(data, tuple):
         data = _in_batches(data, recipe.batch_size, shuffle=True, seed=seed)
-    else:
-        _check_size(data, recipe.batch_size)
+    _check_size(data, recipe.batch_size)  # an iteration, before that of the first epoch
     count, generators = data.cardinality(), epoch_generators(seed)
 
     def seeds() -> Iterator[np.ndarray]:

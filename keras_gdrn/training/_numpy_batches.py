@@ -44,7 +44,8 @@ class NumPyBatches(keras.utils.PyDataset):
         self.order = np.arange(count)
         self.seeds = np.zeros((self.batches, 2), "int64")
         if self.seed is not None:
-            self.order = epoch_generator(self.seed, epoch).permutation(count)
+            # The first order is that in which `training_batches` looks at `tf.data`.
+            self.order = epoch_generator(self.seed, epoch + 1).permutation(count)
             self.seeds = batch_seeds(epoch_generator(self.seed, epoch), self.batches)
 
     def map(self, function: Callable[..., tuple]) -> "NumPyBatches":
