@@ -1,5 +1,7 @@
 """What the package's layer is compared with: the same function, evaluated otherwise."""
 
+import dataclasses
+
 import keras
 import numpy as np
 from keras import ops
@@ -8,6 +10,7 @@ from keras_gdrn import kernels
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._scale_scope import current_scales
+from keras_gdrn.models import gauss_der_resnet
 
 INDICES = kernels.multi_indices(2, 2)
 PAPER_EPSILON = 5e-3
@@ -84,11 +87,40 @@ def plain_normalization():
     return keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5)
 
 
+def network_contenders(settings, batch: int) -> dict:
+    """Functions that build a network, and the number of images that it is given.
+
+    The 3×3 network gets as many images as there are passes of all scale channels.
+
+    Args:
+        settings: a `Preset`. Of its options, the zero-order term and separable blocks
+            are those of the package's networks alone.
+    """
+    arguments = dataclasses.asdict(settings)
+    whole = {**arguments, "receptive_field": None}
+    return {
+        "3×3 ResNet": (lambda: plain_network(settings), len(settings.sigma0) * batch),
+        "one pass of it": (lambda: plain_network(settings), batch),
+        "GaussDerResNet": (lambda: gauss_der_resnet(**arguments), batch),
+        "on whole maps": (lambda: gauss_der_resnet(**whole), batch),
+        "paper's scheme": (lambda: paper_network(settings), batch),
+    }
+
+
+def plain_network(settings) -> keras.Model:
+    return residual_network(settings, plain_conv, plain_normalization)
+
+
+def paper_network(settings) -> keras.Model:
+    return scale_invariant(residual_network(settings, PaperConv), settings.sigma0)
+
+
 def residual_network(
-    input_shape, classes, widths, ratio, convolution, normalization=batch_normalization
+    settings, convolution, normalization=batch_normalization
 ) -> keras.Model:
     """The architecture of `scale_channel` with another convolution."""
-    x = image = keras.Input(input_shape)
+    x = image = keras.Input(settings.input_shape)
+    widths, ratio = settings.widths, settings.ratio
     x = keras.layers.ReLU()(normalization()(convolution(widths[0], 1.0)(x)))
     for block, width in enumerate(widths[1:], start=1):
         y = normalization()(convolution(width, ratio**block)(x))
@@ -96,8 +128,9 @@ def residual_network(
         if x.shape[-1] != width:
             x = normalization()(keras.layers.Conv2D(width, 1)(x))
         x = keras.layers.ReLU()(keras.layers.Add()([x, y]))
-    x = convolution(classes, ratio ** len(widths), activation="relu")(x)
-    return keras.Model(image, SpatialSelection("center")(x))
+    sigma = ratio ** len(widths)
+    x = convolution(settings.classes, sigma, activation="relu")(x)
+    return keras.Model(image, SpatialSelection(settings.spatial_selection)(x))
 
 
 def scale_invariant(channel: keras.Model, sigma0) -> keras.Model:

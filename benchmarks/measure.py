@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 
-import tensorflow as tf
-
 
 def layer_step(layer, shape, xla: bool):
-    """One training step of a layer: forward, and gradients for input and weights."""
+    """One training step of a layer: forward, and gradients for input and weights.
+
+    On TensorFlow, as the other steps of `run.py`.
+    """
+    import tensorflow as tf
+
     x = tf.random.normal(shape)
     upstream = tf.random.normal(layer.compute_output_shape(shape))
     layer.build(shape)

@@ -25,7 +25,7 @@ import numpy as np
 from tables import machine, print_header, print_row
 
 from keras_gdrn.layers import GaussDerConv
-from keras_gdrn.models import PRESETS, from_preset
+from keras_gdrn.models import PRESETS
 
 # Dense kernels take minutes beyond this scale.
 DENSE_UP_TO = 2.0
@@ -43,42 +43,12 @@ def layer_contenders(width: int, sigma: float) -> dict:
     return layers
 
 
-def network_contenders(preset: str, batch: int) -> dict:
-    """Functions that build a network, and the number of images that it is given.
-
-    The 3×3 network gets six times the images: as many passes as six scale channels.
-    """
-    settings = PRESETS[preset]
-
-    def network(convolution, **options):
-        shape, classes = settings.input_shape, settings.classes
-        ratio = settings.ratio
-        return contenders.residual_network(
-            shape, classes, settings.widths, ratio, convolution, **options
-        )
-
-    def plain():
-        return network(
-            contenders.plain_conv, normalization=contenders.plain_normalization
-        )
-
-    def paper(filters, sigma, activation=None):
-        return contenders.PaperConv(filters, sigma, activation)
-
-    return {
-        "3×3 ResNet": (plain, len(settings.sigma0) * batch),
-        "one pass of it": (plain, batch),
-        "GaussDerResNet": (lambda: from_preset(preset), batch),
-        "on whole maps": (lambda: from_preset(preset, receptive_field=None), batch),
-        "paper's scheme": (
-            lambda: contenders.scale_invariant(network(paper), settings.sigma0),
-            batch,
-        ),
-    }
+def networks(arguments) -> dict:
+    return contenders.network_contenders(PRESETS[arguments.preset], arguments.batch)
 
 
 def network_step(name: str, arguments):
-    build, images = network_contenders(arguments.preset, arguments.batch)[name]
+    build, images = networks(arguments)[name]
     begin = time.perf_counter()
     model = build()
     construction = time.perf_counter() - begin
@@ -118,9 +88,7 @@ def benchmark_layers(arguments) -> None:
 
 
 def benchmark_network(arguments) -> None:
-    names = arguments.names or list(
-        network_contenders(arguments.preset, arguments.batch)
-    )
+    names = arguments.names or list(networks(arguments))
     alone = {name: alone_in_a_process(name, arguments) for name in names}
     steps = {name: network_step(name, arguments)[0] for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)

@@ -1,16 +1,20 @@
 """What the benchmarks print: on what they ran, and Markdown tables row by row."""
 
+import importlib
 import os
 import platform
 
 import keras
-import tensorflow as tf
+
+BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 
 
 def machine() -> str:
+    backend = keras.backend.backend()
+    version = importlib.import_module(backend).__version__
     return (
-        f"{platform.machine()}, {os.cpu_count()} cores; TensorFlow {tf.__version__}, "
-        f"Keras {keras.__version__}"
+        f"{platform.machine()}, {os.cpu_count()} cores; "
+        f"{BACKENDS[backend]} {version}, Keras {keras.__version__}"
     )
 
 

@@ -24,6 +24,7 @@ def main() -> None:
     pictures = {
         "basis_kernels": plot_basis_kernels((1.0, 4.0), order=2),
         "covariance": covariance(),
+        "discretization": discretization(),
         "rank": rank(),
         "rounding": rounding(),
         "windows": windows(),
@@ -67,6 +68,26 @@ def laplacian(image: np.ndarray, sigma: float) -> np.ndarray:
         kernels.axis_operator(len(image), sigma, a, "zero") for a in range(3)
     )
     return second @ image @ smooth.T + smooth @ image @ second.T
+
+
+def discretization() -> Figure:
+    """How a derivative answers to waves on pixels, and how it should."""
+    figure = Figure(figsize=(6.4, 3.0), dpi=150, layout="constrained")
+    for order, axes in enumerate(figure.subplots(1, 2), start=1):
+        phase = np.linspace(0, 4, 200)  # σω: the same wave for each scale
+        axes.plot(phase, phase**order * np.exp(-(phase**2) / 2), "k:", label="exact")
+        for sigma in (2, 1, 0.5):
+            on_pixels = phase[phase <= np.pi * sigma]
+            response = kernels.fourier_response(on_pixels / sigma, sigma, order)
+            axes.plot(on_pixels, np.abs(response), label=f"σ = {sigma:g}")
+        axes.set_title(
+            ("first derivative", "second derivative")[order - 1], fontsize=10
+        )
+        axes.set_ylabel("response to a wave")
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper")
+    figure.supxlabel("σω, up to the finest wave that pixels hold, ω = π", fontsize=10)
+    return figure
 
 
 def rank() -> Figure:

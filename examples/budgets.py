@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from experiments import Experiment, Stage
 
 from keras_gdrn.models import Preset
 
-BUDGETS = ("smoke", "small", "full")
+BUDGETS = ("smoke", "small", "medium", "full")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,16 +53,28 @@ SMALL = {
     "stl10": Small((12, 16, 24, 32), 1.9, 96, 192, 12, None, 6, None, None, 200),
     "stl10_original": Small((12, 16, 24, 32), 2.2, 96, 96, 12, test_limit=None),
 }
+# The same networks on all images, and tested on all: some hours instead of one.
+_ALL = {"limit": None, "joint_limit": None, "test_limit": None}
+MEDIUM = {
+    "mnist": replace(_MNIST, epochs=10, tuned_limit=None, **_ALL),
+    "fashion_mnist": replace(_MNIST, epochs=10, tuned_limit=None, **_ALL),
+    "cifar10": replace(SMALL["cifar10"], tuned_limit=20000, **_ALL),
+    "stl10": replace(SMALL["stl10"], epochs=30, **_ALL),
+    "stl10_original": replace(SMALL["stl10_original"], epochs=30),
+}
 
 
 def within(experiment: Experiment, budget: str) -> Experiment:
     """The experiment for one of `BUDGETS`."""
-    reduce = {"smoke": _smoke, "small": _small, "full": lambda full: full}
-    return reduce[budget](experiment)
+    if budget == "full":
+        return experiment
+    if budget == "smoke":
+        return _smoke(experiment)
+    return _reduced(experiment, {"small": SMALL, "medium": MEDIUM}[budget])
 
 
-def _small(full: Experiment) -> Experiment:
-    small = SMALL.get(full.dataset)
+def _reduced(full: Experiment, sizes: Mapping[str, Small]) -> Experiment:
+    small = sizes.get(full.dataset)
     if small is None:  # the digits are small already
         return full
     channels = full.network.input_shape[-1]

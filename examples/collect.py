@@ -21,8 +21,8 @@ from commands import errors_in_one_line
 from common import aligned
 from experiments import EXPERIMENTS
 
-from keras_gdrn.evaluation import ScaleGeneralisation
-from keras_gdrn.visualization import plot_scale_generalisation, size_label
+from keras_gdrn.evaluation import ScaleGeneralization
+from keras_gdrn.visualization import plot_scale_generalization, size_label
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
@@ -44,7 +44,7 @@ def main() -> None:
     if options.readme:
         insert(options.readme, text)
     if options.figure:
-        plot_scale_generalisation(curves(records)).savefig(options.figure)
+        plot_scale_generalization(curves(records)).savefig(options.figure)
 
 
 def read(folders: Iterable[Path]) -> list[dict[str, Any]]:
@@ -55,10 +55,10 @@ def read(folders: Iterable[Path]) -> list[dict[str, Any]]:
     ]
 
 
-def curves(records: Iterable[Mapping[str, Any]]) -> dict[str, ScaleGeneralisation]:
+def curves(records: Iterable[Mapping[str, Any]]) -> dict[str, ScaleGeneralization]:
     """The accuracies of all networks that were tested at several sizes."""
     return {
-        name: ScaleGeneralisation(np.array(record["factors"]), np.array(accuracies))
+        name: ScaleGeneralization(np.array(record["factors"]), np.array(accuracies))
         for record in records
         for name, accuracies in record["accuracies"].items()
         if len(accuracies) > 1

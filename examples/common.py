@@ -22,14 +22,14 @@ from sources import Source
 import keras_gdrn
 from keras_gdrn._markdown import aligned
 from keras_gdrn.evaluation import (
-    ScaleGeneralisation,
+    ScaleGeneralization,
     ScaleSelectionHistogram,
-    scale_generalisation,
+    scale_generalization,
     scale_selection_histogram,
 )
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.visualization import (
-    plot_scale_generalisation,
+    plot_scale_generalization,
     plot_scale_selection_histogram,
     plot_sizes,
     size_label,
@@ -101,17 +101,17 @@ def parameters(model: keras.Model) -> int:
 
 def evaluate(
     model: keras.Model, tests: Mapping[float, tf.data.Dataset]
-) -> tuple[ScaleGeneralisation, ScaleSelectionHistogram | None]:
+) -> tuple[ScaleGeneralization, ScaleSelectionHistogram | None]:
     """Accuracy at each size factor and, where there are scales, which decide."""
     if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
-        return scale_generalisation(model, with_progress(tests)), None
+        return scale_generalization(model, with_progress(tests)), None
     histogram = scale_selection_histogram(model, with_progress(tests))
-    return ScaleGeneralisation(histogram.factors, histogram.accuracies), histogram
+    return ScaleGeneralization(histogram.factors, histogram.accuracies), histogram
 
 
 def write_results(
     out: Path,
-    networks: Mapping[str, ScaleGeneralisation],
+    networks: Mapping[str, ScaleGeneralization],
     histogram: ScaleSelectionHistogram | None,
     images: Mapping[float, np.ndarray],
     record: Mapping[str, Any],
@@ -119,7 +119,7 @@ def write_results(
     """Prints the accuracies; writes them and the pictures, and `results.json` last."""
     table = accuracy_table(networks)
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
-    plot_scale_generalisation(networks).savefig(out / "scale_generalisation.png")
+    plot_scale_generalization(networks).savefig(out / "scale_generalization.png")
     plot_sizes(images).savefig(out / "sizes.png")
     record = {
         **record,
@@ -139,7 +139,7 @@ def write_results(
     print(f"Table and pictures are in {out}")
 
 
-def accuracy_table(networks: Mapping[str, ScaleGeneralisation]) -> str:
+def accuracy_table(networks: Mapping[str, ScaleGeneralization]) -> str:
     """Markdown table with aligned columns: a row for each network."""
     factors = next(iter(networks.values())).factors
     rows = [["network", *(size_label(factor) for factor in factors)]]

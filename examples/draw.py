@@ -11,10 +11,10 @@ from collect import report
 from figures import CURVES, HISTOGRAM, TABLE, Figure, Panel
 from matplotlib.figure import Figure as Picture
 
-from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
+from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
     plot_basis_kernels,
-    plot_scale_generalisation,
+    plot_scale_generalization,
     plot_scale_selection_histogram,
 )
 
@@ -70,13 +70,13 @@ def _panel(axes: Any, panel: Panel, records: Mapping[str, Any]) -> None:
         axes.set_title(panel.title)
         return
     curves = {
-        run.removeprefix(f"{panel.title}_"): ScaleGeneralisation(
+        run.removeprefix(f"{panel.title}_"): ScaleGeneralization(
             np.array(records[run]["factors"]),
             np.array(records[run]["accuracies"][run]),
         )
         for run in panel.runs
     }
-    plot_scale_generalisation(curves, axes=axes)
+    plot_scale_generalization(curves, axes=axes)
     axes.set_ylabel(f"accuracy on {panel.title} [%]")
 
 

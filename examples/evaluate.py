@@ -3,7 +3,7 @@
     python examples/evaluate.py runs/search-digits-random/model.keras --dataset digits
 
 prints its accuracy at each size factor, and writes the table and pictures to the folder
-`--out`: scale_generalisation.png, sizes.png and, of a network with scale channels,
+`--out`: scale_generalization.png, sizes.png and, of a network with scale channels,
 scale_selection.png.
 """
 

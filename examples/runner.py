@@ -30,7 +30,7 @@ from sources import Source
 from variants import variant
 
 from keras_gdrn.data import DATASETS
-from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
+from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
 from keras_gdrn.training import on_devices, train_in_stages
 
@@ -152,7 +152,7 @@ def network(
 
 def tested(
     model: keras.Model, experiment: Experiment, options: Options
-) -> tuple[ScaleGeneralisation, ScaleSelectionHistogram | None]:
+) -> tuple[ScaleGeneralization, ScaleSelectionHistogram | None]:
     """What the network does on the canvas of the test images."""
     canvas = test_canvas(experiment)
     model = with_input_shape(model, (*canvas, model.input_shape[-1]))
@@ -177,7 +177,7 @@ def write(
     experiment: Experiment,
     options: Options,
     model: keras.Model,
-    networks: Mapping[str, ScaleGeneralisation],
+    networks: Mapping[str, ScaleGeneralization],
     histogram: ScaleSelectionHistogram | None,
     seconds: Mapping[str, float],
 ) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import keras_gdrn
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
@@ -61,7 +63,11 @@ def test_blocked_tensorflow_is_noticed():
     assert done.returncode != 0 and "No module named 'tensorflow'" in done.stderr
 
 
-PROJECTS = {"sklearn": "scikit-learn", "tensorflow_datasets": "tensorflow-datasets"}
+PROJECTS = {
+    "keras_tuner": "keras-tuner",
+    "sklearn": "scikit-learn",
+    "tensorflow_datasets": "tensorflow-datasets",
+}
 
 
 def imported(folder: Path) -> set[str]:
@@ -85,3 +91,37 @@ def test_what_is_imported_is_declared():
     backends = {"jax", "torch"}
     found = {PROJECTS.get(name, name) for name in imported(ROOT / "keras_gdrn") - ours}
     assert found - backends <= names
+
+
+def test_every_module_is_reachable_from_the_package():
+    names = [path.stem for path in (ROOT / "keras_gdrn").iterdir() if path.is_dir()]
+    public = {name for name in names if not name.startswith("_")} | {"kernels"}
+    assert set(keras_gdrn.__all__) == public
+    assert public <= set(dir(keras_gdrn))
+    for name in public:
+        assert getattr(keras_gdrn, name).__name__ == f"keras_gdrn.{name}"
+    with pytest.raises(AttributeError, match="no attribute 'layer'"):
+        keras_gdrn.layer  # noqa: B018
+
+
+def test_what_is_not_asked_for_is_not_imported():
+    code = "import sys, keras_gdrn; print('keras_gdrn.training' in sys.modules)"
+    run = [sys.executable, "-c", code]
+    told = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("module", "former", "now"),
+    [
+        ("evaluation", "scale_generalisation", "scale_generalization"),
+        ("evaluation", "ScaleGeneralisation", "ScaleGeneralization"),
+        ("visualization", "plot_scale_generalisation", "plot_scale_generalization"),
+    ],
+)
+def test_former_names_work_and_tell_the_new_ones(module, former, now):
+    module = getattr(keras_gdrn, module)
+    with pytest.warns(DeprecationWarning, match=f"is called `{now}` today"):
+        assert getattr(module, former) is getattr(module, now)
+    with pytest.raises(AttributeError, match="no attribute 'scale_'"):
+        getattr(module, "scale_")  # noqa: B009

@@ -44,10 +44,9 @@ def test_the_functional_model(tmp_path):
 
 def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
     exec(TRAINED, {})
-    told = [line for line in capsys.readouterr().out.splitlines() if line[:1] in "012"]
-    assert [line.split()[0] for line in told] == ["0.5", "1", "2"]
-    for line in told:
-        _, label, answer = line.split()
+    told = re.findall(r"^(0\.5|1|2) \[(\d)\] \[(\d)\]$", capsys.readouterr().out, re.M)
+    assert [factor for factor, _, _ in told] == ["0.5", "1", "2"]
+    for _, label, answer in told:
         assert label == answer
 
 
@@ -68,7 +67,7 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "rescaled", downloaded)
     names = {}
     exec(TRAIN, names)
-    result = names["scale_generalisation"](names["model"], names["tests"])
+    result = names["scale_generalization"](names["model"], names["tests"])
     assert result.accuracies.shape == (9,)
     assert (tmp_path / "runs" / "cifar10" / "log.csv").exists()
 

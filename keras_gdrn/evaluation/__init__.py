@@ -4,7 +4,9 @@ Pure functions from a trained model and test sets to arrays, on any backend; not
 drawn here (see `visualization`).
 """
 
-from ._scale_generalisation import ScaleGeneralisation, scale_generalisation
+from keras_gdrn._renamed import former_names
+
+from ._scale_generalization import ScaleGeneralization, scale_generalization
 from ._scale_selection import (
     ScaleSelectionHistogram,
     scale_selection_histogram,
@@ -12,9 +14,17 @@ from ._scale_selection import (
 )
 
 __all__ = [
-    "ScaleGeneralisation",
+    "ScaleGeneralization",
     "ScaleSelectionHistogram",
-    "scale_generalisation",
+    "scale_generalization",
     "scale_selection_histogram",
     "scale_shares",
 ]
+
+__getattr__ = former_names(
+    __name__,
+    {
+        "ScaleGeneralisation": "ScaleGeneralization",
+        "scale_generalisation": "scale_generalization",
+    },
+)

@@ -22,7 +22,7 @@ class ScaleSelectionHistogram:
         sigma0: `(scale,)` initial scales of the scale channels, in the model's order.
         shares: `(factor, scale)`; each row sums to one.
         accuracies: `(factor,)` shares of correctly classified images, as of
-            `scale_generalisation`; `None` where the data have no labels.
+            `scale_generalization`; `None` where the data have no labels.
     """
 
     factors: np.ndarray
@@ -39,7 +39,7 @@ def scale_selection_histogram(
     For each image the share of a channel in the pooled score of the predicted class
     (see `scale_shares`), averaged over all images, whether they are classified
     correctly or not. Where the data have labels, the accuracies that
-    `scale_generalisation` gives are found in the same pass.
+    `scale_generalization` gives are found in the same pass.
 
     Source: Perzanowski & Lindeberg, Sec. 6: "the relative contribution of each scale
     channel to the classification of test samples, for each spatial scaling factor".
@@ -47,11 +47,11 @@ def scale_selection_histogram(
     Args:
         model: Functional model that applies one `ScaleChannels` and one
             `ScalePooling`, such as those of `gauss_der_resnet`.
-        datasets, batch_size: As `scale_generalisation`; batches may also be of images
+        datasets, batch_size: As `scale_generalization`; batches may also be of images
             alone, then at all size factors.
 
     Raises:
-        ValueError: As `scale_generalisation`, if some batches have labels and others
+        ValueError: As `scale_generalization`, if some batches have labels and others
             have none, `model` is of another kind, or `scale_shares` refuses its scores.
 
     Example:

@@ -9,24 +9,23 @@ are taken *after* the mix, those along the other axes before it; in two dimensio
 
     y = (U ⊗ U) Σ_a (D_a ⊗ 1) Σ_b C_ab r_b,   r_b = (1 ⊗ D_b) (A ⊗ A) x,
 
-so that a jet of order two needs three products along each axis, not three and five.
+so that a jet of order two needs three products along each axis, not three and five;
+stacked, these are one.
 
 Maps are given positions first, `(positions, batch, channels)`, those of one scale after
 those of another: each product along an axis then has long rows, and all scales mix
 their channels in one product.
 """
 
-import dataclasses
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_gdrn.kernels import AxisFactors
+from keras_gdrn.layers._grids import Grid, joined, length, on_grids, stacked
 
 # For each scale, the factors of each axis.
 Factors = Sequence[Sequence[AxisFactors]]
@@ -74,30 +73,13 @@ def pointwise(x, weight):
     return ops.reshape(y, (-1, *shape[1:-1], weight.shape[-1]))
 
 
-def split(x, positions: Sequence) -> list:
-    """The positions of each scale, as `(positions, everything else)`."""
-    x = ops.reshape(x, (sum(positions), -1))
-    if len(positions) == 1:
-        return [x]
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        # Keras finds the sizes from ends again, by ten operations, and wants numbers.
-        return tf.split(x, positions)
-    return ops.split(x, list(itertools.accumulate(positions))[:-1])
-
-
-def joined(parts: list, axis: int = 0):
-    return ops.concatenate(parts, axis) if len(parts) > 1 else parts[0]
-
-
 def _evaluated(x, kernel, factors: Factors, indices, before: slice, after: slice):
     """The result, the jet that the channel mix has read, the coefficients of `x`."""
-    grids = _on_grids(x, [tuple(map(_size, axes)) for axes in factors])
+    grids = on_grids(x, [tuple(map(_size, axes)) for axes in factors])
     coefficients = list(map(_analyzed, grids, factors))
     jet, sizes = _jet(coefficients, kernel.shape[1], factors, indices, before)
     mixed = {
-        a: _on_grids(response, sizes)
+        a: on_grids(response, sizes)
         for a, response in _mixed(jet, kernel, indices, before, after).items()
     }
     y = [
@@ -122,7 +104,7 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
     adjoint = ops.transpose(kernel, (0, 2, 1)) if len(kernel.shape) == 3 else kernel
     transposed = [[axis.adjoint for axis in axes] for axes in factors]
     x_bar, jet_bar, _ = _evaluated(y_bar, adjoint, transposed, indices, _AFTER, _BEFORE)
-    again = [_Grid(_later(x.values, y_bar), x.sizes) for x in coefficients]
+    again = [Grid(_later(x.values, y_bar), x.sizes) for x in coefficients]
     jet, _ = _jet(again, kernel.shape[1], factors, indices, _BEFORE)
     of_weights = [
         _correlated(jet[alpha[_BEFORE]], jet_bar[alpha[_AFTER]], kernel)
@@ -163,86 +145,11 @@ def _jet(coefficients, channels: int, factors: Factors, indices, before: slice):
     return jet, [next(iter(stack.values())).sizes for stack in stacks]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Grid:
-    """Values at the points of a grid: `(*sizes, everything else)`, however folded.
-
-    Several terms may be stacked: `(terms, *sizes, everything else)`.
-    """
-
-    values: Any
-    sizes: tuple
-
-    def along(self, axis: int, matrix) -> "_Grid":
-        """The matrix times each line along the axis."""
-        matrix = self._tensor(matrix)
-        return self._resized(axis, matrix, ops.matmul(matrix, self._lines(axis)))
-
-    def stacked_along(self, axis: int, matrices: list) -> "_Grid":
-        """Each of the matrices times each line along the axis, stacked."""
-        several = self._tensor(_stacked(matrices, axis, ahead=True))
-        values = ops.matmul(several, self._lines(axis))
-        return self._resized(axis, matrices[0], values)
-
-    def summed_along(self, axis: int, matrices: list) -> "_Grid":
-        """Of stacked terms: the sum of each matrix times the lines of its term."""
-        several = self._tensor(_stacked(matrices, axis, ahead=False))
-        values = ops.matmul(several, self._lines(axis, len(matrices)))
-        values = ops.sum(values, axis=0) if axis else values
-        return self._resized(axis, matrices[0], values)
-
-    def rows(self, channels: int):
-        return ops.reshape(self.values, (-1, channels))
-
-    def stacked_rows(self, terms: int, channels: int):
-        return ops.reshape(self.values, (terms, -1, channels))
-
-    def positions_first(self):
-        return ops.reshape(self.values, (math.prod(self.sizes), -1))
-
-    def _lines(self, axis: int, terms: int = 1):
-        """Folded into `(terms, in front, size, behind)`; without what is one.
-
-        In front of the first axis is nothing: terms are then a part of it.
-        """
-        *front, size = self.sizes[: axis + 1]
-        if not front:
-            return ops.reshape(self.values, (terms * size, -1))
-        shape = (math.prod(front), size, -1)
-        return ops.reshape(self.values, shape if terms == 1 else (terms, *shape))
-
-    def _tensor(self, matrix):
-        return ops.convert_to_tensor(matrix, self.values.dtype)
-
-    def _resized(self, axis: int, matrix, values) -> "_Grid":
-        size = _length(matrix, 0)
-        return _Grid(values, (*self.sizes[:axis], size, *self.sizes[axis + 1 :]))
-
-
-def _stacked(matrices: list, axis: int, ahead: bool):
-    """As one factor: before lines along the first axis it is a matrix as well."""
-    numpy = np if isinstance(matrices[0], np.ndarray) else ops
-    if axis == 0:
-        return numpy.concatenate(matrices, axis=0 if ahead else 1)
-    return numpy.expand_dims(numpy.stack(matrices), 1)
-
-
 def _size(axis: AxisFactors):
-    return _length(axis.jets[0] if axis.analysis is None else axis.analysis, 1)
+    return length(axis.jets[0] if axis.analysis is None else axis.analysis, 1)
 
 
-def _length(matrix, axis: int):
-    """Static where it is known: asking the graph costs an operation."""
-    length = matrix.shape[axis]
-    return ops.shape(matrix)[axis] if length is None else length
-
-
-def _on_grids(x, sizes: Sequence[tuple]) -> list[_Grid]:
-    parts = split(x, [math.prod(of_scale) for of_scale in sizes])
-    return [_Grid(part, of_scale) for part, of_scale in zip(parts, sizes, strict=True)]
-
-
-def _analyzed(x: _Grid, axes: Sequence[AxisFactors]) -> _Grid:
+def _analyzed(x: Grid, axes: Sequence[AxisFactors]) -> Grid:
     """`(A ⊗ … ⊗ A) x`; the first axis first, whose product is the most efficient."""
     for number, axis in enumerate(axes):
         if axis.analysis is not None:
@@ -250,7 +157,7 @@ def _analyzed(x: _Grid, axes: Sequence[AxisFactors]) -> _Grid:
     return x
 
 
-def _synthesized(y: _Grid, axes: Sequence[AxisFactors]) -> _Grid:
+def _synthesized(y: Grid, axes: Sequence[AxisFactors]) -> Grid:
     """`(U ⊗ … ⊗ U) y`; the first axis last."""
     for number, axis in reversed(list(enumerate(axes))):
         if axis.synthesis is not None:
@@ -258,7 +165,7 @@ def _synthesized(y: _Grid, axes: Sequence[AxisFactors]) -> _Grid:
     return y
 
 
-def _differentiated(x: _Grid, axes, some: slice, orders: set) -> dict[tuple, _Grid]:
+def _differentiated(x: Grid, axes, some: slice, orders: set) -> dict[tuple, Grid]:
     """`(D_b1 ⊗ D_b2 ⊗ …) x` along some of the axes, for each `b` of the orders.
 
     Returns:
@@ -286,16 +193,15 @@ def _heads(orders, rest: tuple) -> list[int]:
     return sorted(b for b, *ending in orders if tuple(ending) == rest)
 
 
-def _summed(jet: dict[tuple, _Grid], axes, some: slice) -> _Grid:
+def _summed(jet: dict[tuple, Grid], axes, some: slice) -> Grid:
     """`Σ_a (D_a1 ⊗ D_a2 ⊗ …) z_a` along some of the axes."""
     for number in range(len(axes))[some]:
         sums = {}
         for rest in {tuple(rest) for _, *rest in jet}:
             heads = _heads(jet, rest)
             terms = [jet[a, *rest] for a in heads]
-            stack = _Grid(ops.stack([z.values for z in terms]), terms[0].sizes)
             matrices = [axes[number].jets[a] for a in heads]
-            sums[rest] = stack.summed_along(number, matrices)
+            sums[rest] = stacked(terms).summed_along(number, matrices)
         jet = sums
     return jet[()]
 

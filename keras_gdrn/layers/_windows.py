@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_gdrn.layers._jets import joined, split
+from keras_gdrn.layers._grids import joined, split
 from keras_gdrn.layers._maximum import maximum
 
 
@@ -121,9 +121,10 @@ def central(x, windows: Windows) -> Any:
     """
     center = dataclasses.replace(windows, extent=1.0, deviation=0.0)
     x = cropped(x, windows, center)
-    _, batch, *_, channels = ops.shape(x)
-    x = ops.reshape(x, (len(windows.sigma0), -1, batch, channels))
-    return ops.reshape(ops.mean(x, axis=1), (-1, channels))
+    positions, batch, *_, channels = ops.shape(x)
+    scales = len(windows.sigma0)
+    x = ops.reshape(x, (scales, positions // scales, batch, channels))
+    return ops.reshape(ops.mean(x, axis=1), (scales * batch, channels))
 
 
 def maximal(x, windows: Windows) -> Any:

@@ -75,8 +75,7 @@ _STL10 = Preset(
     zero_order=True,
 )
 
-# The networks by name (see `from_preset`): the paper's, and small ones of our own.
-PRESETS = {
+OF_THE_PAPER = {
     "rescaled_fashion_mnist": _FASHION_MNIST,
     "rescaled_cifar10": _CIFAR10,
     "rescaled_stl10": _STL10,
@@ -90,6 +89,8 @@ PRESETS = {
         _CIFAR10, ratio=1.22, separable_blocks=4
     ),
     "rescaled_stl10_separable": dataclasses.replace(_STL10, separable_blocks=4),
+}
+OF_OUR_OWN = {
     "digits": Preset((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2),
     "mnist": Preset(
         (36, 36, 1),
@@ -106,6 +107,8 @@ PRESETS = {
         boundary="symmetric",
     ),
 }
+# The networks by name (see `from_preset`).
+PRESETS = OF_THE_PAPER | OF_OUR_OWN
 
 
 def from_preset(name: str, weights: str | None = None, **overrides: Any) -> keras.Model:

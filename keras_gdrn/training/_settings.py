@@ -44,8 +44,14 @@ def settings(
         if isinstance(layer, ScaleChannels):
             found["sigma0"] = layer.sigma0
         if isinstance(layer, ScalePooling):
-            found["scale_pooling"] = layer.mode
+            found["scale_pooling"] = "max" if _has_one_channel(model) else layer.mode
     return found
+
+
+def _has_one_channel(model: keras.Model) -> bool:
+    """Whether all poolings over scales are the same."""
+    layers = [layer for layer in model.layers if isinstance(layer, ScaleChannels)]
+    return len(layers) == 1 and len(layers[0].sigma0) == 1
 
 
 def fingerprint(data: Any) -> Any:
@@ -69,7 +75,12 @@ def architecture(model: keras.Model) -> Any:
         config = keras.saving.serialize_keras_object(model)
     except NotImplementedError:  # a layer of somebody's own, without `get_config`
         return type(model).__name__
-    return _plain(config, {})
+    plain = _plain(config, {})
+    if _has_one_channel(model):
+        for layer in plain["layers"].values():
+            if layer["class_name"] == "ScalePooling":
+                layer["mode"] = "max"
+    return plain
 
 
 def _plain(value: Any, names: dict[str, str]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import keras_tuner
 
-from keras_gdrn.evaluation import scale_generalisation
+from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from keras_gdrn.training import RECIPES, Recipe, fit
 
@@ -132,7 +132,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 `keras_gdrn.training.fit` takes it (where the batch size is not
                 searched), or a function from the size of a batch to such a dataset.
             validation_data: arrays `(images, labels)` or batches of size factor 1, or
-                these for each of several size factors, as `scale_generalisation` takes
+                these for each of several size factors, as `scale_generalization` takes
                 them.
             validation_split: instead, the share of the arrays `x` and `y`, the last
                 ones, that are kept apart for validation, at size factor 1.
@@ -169,7 +169,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 fit(network, recipe, batches, check_finite=False, **options)
             except ValueError as error:  # it would be that of every trial
                 raise keras_tuner.errors.FatalValueError(str(error)) from error
-        result = scale_generalisation(model, tests)
+        result = scale_generalization(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}
 

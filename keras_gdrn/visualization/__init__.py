@@ -6,12 +6,14 @@ they need matplotlib (the extra `viz`). Each returns a `matplotlib.figure.Figure
 shown by a notebook or saved by its `savefig`; pyplot and its global state are not used.
 """
 
+from keras_gdrn._renamed import former_names
+
 from ._activation_maps import activation_maps
 from ._basis_kernels import basis_kernels
 from ._effective_filters import effective_filters
 from ._figures import size_label
 from ._plot_activation_maps import plot_activation_maps
-from ._plot_evaluation import plot_scale_generalisation, plot_scale_selection_histogram
+from ._plot_evaluation import plot_scale_generalization, plot_scale_selection_histogram
 from ._plot_images import plot_image_grid, plot_sizes
 from ._plot_kernels import plot_basis_kernels, plot_effective_filters
 
@@ -23,8 +25,12 @@ __all__ = [
     "plot_basis_kernels",
     "plot_effective_filters",
     "plot_image_grid",
-    "plot_scale_generalisation",
+    "plot_scale_generalization",
     "plot_scale_selection_histogram",
     "plot_sizes",
     "size_label",
 ]
+
+__getattr__ = former_names(
+    __name__, {"plot_scale_generalisation": "plot_scale_generalization"}
+)

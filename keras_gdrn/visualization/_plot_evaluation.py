@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
+from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
 
 from ._figures import new_axes, short_number, size_label
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _MARKERS = "osD^v<>pX*"
 
 
-def plot_scale_generalisation(
-    results: Mapping[str, ScaleGeneralisation],
+def plot_scale_generalization(
+    results: Mapping[str, ScaleGeneralization],
     *,
     trained_at: float = 1.0,
     axes: "Axes | None" = None,
@@ -26,7 +26,7 @@ def plot_scale_generalisation(
     """Accuracy against size factor, one curve for each model.
 
     Args:
-        results: For each model's name what `scale_generalisation` returned.
+        results: For each model's name what `scale_generalization` returned.
         trained_at: Size factor of the training images, which is shaded.
         axes: Where to draw; by default in a new figure.
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.evaluation import (
-    scale_generalisation,
+    scale_generalization,
     scale_selection_histogram,
     scale_shares,
 )
@@ -91,7 +91,7 @@ class TestScaleSelectionHistogram:
 class TestAccuracies:
     @pytest.mark.parametrize("batch_size", [3, 64])
     @pytest.mark.parametrize("pooling", ["max", "logsumexp", "average"])
-    def test_equal_those_of_scale_generalisation(self, pooling, batch_size):
+    def test_equal_those_of_scale_generalization(self, pooling, batch_size):
         model = network(pooling, dropout=0.5, after=keras.layers.Softmax())
         labels = np.array([0, 1, 2, 1, 1, 0, 2])  # four of seven are right
         smoothed = 0.9 * np.eye(CLASSES)[labels] + 0.1 / CLASSES
@@ -105,7 +105,7 @@ class TestAccuracies:
             5: [(x[:4], labels[:4]), [x[4:], labels[4:], np.ones(3)]],
         }
         found = scale_selection_histogram(model, tests, batch_size=batch_size)
-        expected = scale_generalisation(model, tests, batch_size=batch_size)
+        expected = scale_generalization(model, tests, batch_size=batch_size)
         np.testing.assert_array_equal(found.factors, expected.factors)
         np.testing.assert_array_equal(found.accuracies, expected.accuracies)
         np.testing.assert_allclose(found.accuracies, [4 / 7] * 5 + [1])
@@ -121,7 +121,7 @@ class TestAccuracies:
         found = scale_selection_histogram(model, tests).accuracies
         assert found is not None and found.min() > 0 and found.max() < 1
         np.testing.assert_array_equal(
-            found, scale_generalisation(model, tests).accuracies
+            found, scale_generalization(model, tests).accuracies
         )
 
     def test_come_from_the_same_pass(self):

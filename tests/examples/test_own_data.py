@@ -58,7 +58,7 @@ def test_from_a_folder_to_answers(run, tmp_path, monkeypatch, capsys):
     assert results["images"] == {"training": 16, "test": 4}
     assert results["classes"] == ["bright", "dark"]
     assert results["factors"] == [0.5, 1.0] and results["sigma0"] == [0.7, 1.4]
-    for picture in ("scale_generalisation.png", "scale_selection.png", "sizes.png"):
+    for picture in ("scale_generalization.png", "scale_selection.png", "sizes.png"):
         assert (tmp_path / "first" / picture).stat().st_size > 1000
     model = keras.saving.load_model(tmp_path / "first/model.keras")
     assert model.input_shape == (None, 12, 12, 3)

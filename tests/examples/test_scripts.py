@@ -11,7 +11,7 @@ import pytest
 
 from keras_gdrn.data import read_h5
 
-PICTURES = ("scale_generalisation.png", "scale_selection.png", "sizes.png")
+PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
 
 
 def run(script, *options):

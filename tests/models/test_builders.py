@@ -264,7 +264,7 @@ def test_unknown_argument_of_a_channel():
         scale_channel(**CHANNEL, zero_orders=True)
 
 
-@pytest.mark.parametrize("options", [{"dtype": "float64"}, {"use_bias": False}])
+@pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"use_bias": False}])
 def test_arguments_of_the_convolutions_are_known(options):
     (name, value), *_ = options.items()
     stem = scale_channel(**CHANNEL, **options).get_layer("stem_conv")

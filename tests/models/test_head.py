@@ -6,12 +6,12 @@ import pytest
 
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import (
-    PRESETS,
     from_preset,
     gauss_der_resnet,
     head_initializers,
     scale_channel,
 )
+from keras_gdrn.models._presets import OF_THE_PAPER
 from tests.layers._contract import numpy
 
 # Uniform He initialization is within ± sqrt(6 / fan_in); five terms of the jet count.
@@ -54,7 +54,9 @@ def test_a_channel_begins_as_it_is_told():
 
 
 def test_the_papers_networks_begin_as_the_paper_says():
-    assert {preset.head_initializer for preset in PRESETS.values()} == {"he_uniform"}
+    assert {preset.head_initializer for preset in OF_THE_PAPER.values()} == {
+        "he_uniform"
+    }
     small = {"widths": (4,), "input_shape": (12, 12, 1)}
     for kind, bias in (("he_uniform", 0), ("positive", np.float32(0.2))):
         model = from_preset("rescaled_cifar10", head_initializer=kind, **small)

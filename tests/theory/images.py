@@ -4,6 +4,8 @@ Pixel n of an axis of N pixels lies at the coordinate `n - (N - 1) / 2`: the cen
 an image is the origin, about which it is rescaled.
 """
 
+from copy import copy
+
 import numpy as np
 
 
@@ -58,6 +60,15 @@ def sample(image, size, factor=1.0, shift=0):
     shift = np.broadcast_to(shift, image.dimensions)
     axes = [(coordinates(size) - t) / factor for t in shift]
     return image(*axes)[None].astype("float32")
+
+
+def magnified(image, factor):
+    """The image with everything in it `factor` times as large."""
+    result = copy(image)
+    result.width = image.width * factor
+    result.center = image.center * factor
+    result.wave = image.wave / factor
+    return result
 
 
 def natural_images(size, offset, contrast=0.25, channels=3, seed=0):

@@ -17,7 +17,7 @@ from tests.theory.counter_examples import (
     forgets_the_scale,
     without_scale_normalization,
 )
-from tests.theory.images import AnalyticImage, coordinates, sample
+from tests.theory.images import AnalyticImage, coordinates, magnified, sample
 from tests.theory.networks import (
     at_scale,
     feature_maps,
@@ -156,7 +156,7 @@ def test_error_is_discretization_error_of_second_order():
     maps = at_scale(random_layer((None, None, 3), epsilon=1e-6))
     errors = []
     for sigma0 in (0.5, 1.0, 2.0):
-        scene = _magnified(IMAGE, sigma0)
+        scene = magnified(IMAGE, sigma0)
         size, crop = int(110 * sigma0) + 1, int(24 * sigma0)
         errors.append(scale_covariance_error(maps, scene, sigma0, 2.0, size, crop))
     print("relative errors at σ_0 = 1/2, 1, 2:", errors)
@@ -173,19 +173,12 @@ def test_interpolation_is_more_exact_than_the_tolerances():
     np.testing.assert_allclose(values_at(maps, pixels), maps, atol=1e-9)
 
 
-def _magnified(image, factor):
-    magnified = AnalyticImage()
-    magnified.width = image.width * factor
-    magnified.center = image.center * factor
-    magnified.wave = image.wave / factor
-    return magnified
-
-
 @pytest.mark.parametrize("factor", FACTORS)
 class TestCounterExamples:
     def test_no_scale_normalization(self, factor):
         self.assert_rejected(without_scale_normalization(random_layer(SHAPE)), factor)
 
+    @pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
     def test_plain_convolution(self, factor):
         plain = keras.layers.Conv2D(8, 7, padding="same")
         self.assert_rejected(at_scale(plain), factor)

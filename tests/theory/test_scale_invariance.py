@@ -80,6 +80,7 @@ class TestCounterExamples:
                 scores, IMAGES, factor=2.0, steps=1, tolerance=0.25
             )
 
+    @pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
     def test_plain_convolutions_have_no_scale_channels(self):
         plain = keras.Sequential(
             [keras.layers.Conv2D(5, 5), keras.layers.GlobalMaxPooling2D()]

@@ -4,7 +4,7 @@ import keras_tuner
 import numpy as np
 import pytest
 
-from keras_gdrn.evaluation import ScaleGeneralisation
+from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.training import Recipe
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, _hypermodel
 
@@ -41,12 +41,12 @@ def given(monkeypatch):
         _hypermodel._pass_through(options.pop("callbacks"), model)
         calls.update(data=data, epochs=recipe.epochs, **options)
 
-    def scale_generalisation(model, tests):
+    def scale_generalization(model, tests):
         calls.update(tests=tests)
-        return ScaleGeneralisation(np.array([1.0]), np.array([0.5]))
+        return ScaleGeneralization(np.array([1.0]), np.array([0.5]))
 
     monkeypatch.setattr(_hypermodel, "fit", fit)
-    monkeypatch.setattr(_hypermodel, "scale_generalisation", scale_generalisation)
+    monkeypatch.setattr(_hypermodel, "scale_generalization", scale_generalization)
     return calls
 
 

@@ -82,7 +82,7 @@ def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
     tested = ("--dataset", "digits", "--factors", 1, 2, "--limit", 10)
     command(out / "model.keras", *tested, "--out", tmp_path / "test", script=evaluate)
     assert "Accuracy at each size factor" in capsys.readouterr().out
-    for picture in ("scale_generalisation.png", "scale_selection.png"):
+    for picture in ("scale_generalization.png", "scale_selection.png"):
         assert (tmp_path / "test" / picture).stat().st_size > 10_000
 
     before = (out / "model.keras").read_bytes()

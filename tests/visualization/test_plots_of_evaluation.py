@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from keras_gdrn.evaluation import ScaleGeneralisation, ScaleSelectionHistogram
+from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
-    plot_scale_generalisation,
+    plot_scale_generalization,
     plot_scale_selection_histogram,
 )
 from tests.visualization._drawing import assert_draws
@@ -18,7 +18,7 @@ FACTORS = 2 ** (np.arange(-4, 5) / 4)
 
 
 def curve(level):
-    return ScaleGeneralisation(FACTORS, np.full(9, level))
+    return ScaleGeneralization(FACTORS, np.full(9, level))
 
 
 def histogram():
@@ -31,8 +31,8 @@ def ticks(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
-def test_scale_generalisation_has_a_curve_for_each_model():
-    figure = plot_scale_generalisation({"a": curve(0.5), "b": curve(0.9)})
+def test_scale_generalization_has_a_curve_for_each_model():
+    figure = plot_scale_generalization({"a": curve(0.5), "b": curve(0.9)})
     assert_draws(figure)
     (axes,) = figure.axes
     assert [line.get_label() for line in axes.lines] == ["a", "b"]
@@ -49,16 +49,16 @@ def test_scale_generalisation_has_a_curve_for_each_model():
 def test_names_of_any_length_fit(count, length):
     text = "stl10_average_pretrained, of the first stage only"
     names = [f"{number}{text[:length]}" for number in range(count)]
-    figure = plot_scale_generalisation({name: curve(0.5) for name in names})
+    figure = plot_scale_generalization({name: curve(0.5) for name in names})
     assert_draws(figure)
     (axes,) = figure.axes
     width, height = axes.get_position().size * figure.get_size_inches()
     assert width > 5 and height > 3
 
 
-def test_scale_generalisation_needs_results():
+def test_scale_generalization_needs_results():
     with pytest.raises(ValueError, match="at least one"):
-        plot_scale_generalisation({})
+        plot_scale_generalization({})
 
 
 def test_scale_selection_is_drawn_from_fine_to_coarse():
@@ -76,7 +76,7 @@ def test_plots_go_into_axes_that_are_given():
 
     figure = Figure()
     left, right = figure.subplots(1, 2)
-    assert plot_scale_generalisation({"a": curve(1.0)}, axes=left) is figure
+    assert plot_scale_generalization({"a": curve(1.0)}, axes=left) is figure
     assert plot_scale_selection_histogram(histogram(), axes=right) is figure
     assert len(left.lines) == 1
     assert len(right.images) == 1
@@ -85,4 +85,4 @@ def test_plots_go_into_axes_that_are_given():
 def test_missing_matplotlib_is_said_to_be_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match="`viz`"):
-        plot_scale_generalisation({"a": curve(1.0)})
+        plot_scale_generalization({"a": curve(1.0)})

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_gdrn.evaluation import scale_generalisation
+from keras_gdrn.evaluation import scale_generalization
 from tests.evaluation._known import CLASSES, images, network, sized
 
 
-class TestScaleGeneralisation:
+class TestScaleGeneralization:
     def test_counts_correct_images_and_sorts_by_factor(self):
         x, y = images(1.0, count=8)
         wrong = y.copy()
         wrong[:2] = (wrong[:2] + 1) % CLASSES
-        found = scale_generalisation(network(), {2: (x, y), 0.5: (x, wrong)})
+        found = scale_generalization(network(), {2: (x, y), 0.5: (x, wrong)})
         np.testing.assert_array_equal(found.factors, [0.5, 2.0])
         np.testing.assert_array_equal(found.accuracies, [0.75, 1.0])
 
@@ -22,7 +22,7 @@ class TestScaleGeneralisation:
     def test_every_image_counts_once_whatever_the_batches(self, batch_size):
         x, y = images(1.0)
         y[-1] = (y[-1] + 1) % CLASSES
-        found = scale_generalisation(network(), {1: (x, y)}, batch_size=batch_size)
+        found = scale_generalization(network(), {1: (x, y)}, batch_size=batch_size)
         np.testing.assert_allclose(found.accuracies, [6 / 7])
 
     def test_takes_integer_column_one_hot_and_smoothed_labels(self):
@@ -35,7 +35,7 @@ class TestScaleGeneralisation:
             4: (x, 0.9 * one_hot + 0.1 / CLASSES),
             5: (x, y.astype("float32")),
         }
-        found = scale_generalisation(network(), kinds)
+        found = scale_generalization(network(), kinds)
         np.testing.assert_array_equal(found.accuracies, np.ones(5))
 
     def test_takes_tf_data_py_datasets_and_iterables(self):
@@ -51,7 +51,7 @@ class TestScaleGeneralisation:
 
         data = tf.data.Dataset.from_tensor_slices((x, y)).batch(4)
         kinds = {1: data, 2: Pairs(), 3: iter([(x, y)]), 4: [(x, y, np.ones(7))]}
-        found = scale_generalisation(network(), kinds)
+        found = scale_generalization(network(), kinds)
         np.testing.assert_array_equal(found.accuracies, np.ones(4))
 
     def test_takes_a_subclassed_model_in_bfloat16(self):
@@ -59,7 +59,7 @@ class TestScaleGeneralisation:
             def call(self, x):
                 return ops.one_hot(ops.cast(x[:, 0], "int32"), 3, dtype="bfloat16")
 
-        found = scale_generalisation(Plain(), sized(1))
+        found = scale_generalization(Plain(), sized(1))
         np.testing.assert_array_equal(found.accuracies, [1.0])
 
 
@@ -88,16 +88,16 @@ class TestErrors:
     )
     def test_unusable_data(self, datasets, message):
         with pytest.raises(ValueError, match=message):
-            scale_generalisation(network(), datasets)
+            scale_generalization(network(), datasets)
 
     def test_endless_data(self):
         tf = pytest.importorskip("tensorflow")
         data = tf.data.Dataset.from_tensors(images(1.0)).repeat()
         with pytest.raises(ValueError, match=r"size factor 1: .* without end"):
-            scale_generalisation(network(), {1: data})
+            scale_generalization(network(), {1: data})
 
     def test_model_of_maps(self):
         image = keras.Input((2,))
         model = keras.Model(image, keras.layers.Reshape((1, 2))(image))
         with pytest.raises(ValueError, match=r"Received: an output of shape \(7, 1, 2"):
-            scale_generalisation(model, sized(1.0))
+            scale_generalization(model, sized(1.0))

@@ -11,7 +11,7 @@ from ._test_data import are_correct, as_scores, at_each_factor, predictions
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ScaleGeneralisation:
+class ScaleGeneralization:
     """Accuracy at each size factor.
 
     Attributes:
@@ -23,9 +23,9 @@ class ScaleGeneralisation:
     accuracies: np.ndarray
 
 
-def scale_generalisation(
+def scale_generalization(
     model: keras.Model, datasets: Mapping[float, Any], *, batch_size: int = 64
-) -> ScaleGeneralisation:
+) -> ScaleGeneralization:
     """Accuracy of a classifier on copies of a test set at several size factors.
 
     Source: Perzanowski & Lindeberg, the scale generalization curves of Sec. 6.
@@ -46,13 +46,13 @@ def scale_generalisation(
     Example:
 
     >>> tests = {f: rescaled("digits", "test", f, batch_size=64) for f in SIZE_FACTORS}
-    >>> scale_generalisation(model, tests).accuracies.shape
+    >>> scale_generalization(model, tests).accuracies.shape
     (9,)
     """
     factors, accuracies = at_each_factor(
         lambda data: _accuracy(model, data, batch_size), datasets
     )
-    return ScaleGeneralisation(factors, np.array(accuracies))
+    return ScaleGeneralization(factors, np.array(accuracies))
 
 
 def _accuracy(model: keras.Model, data: Any, batch_size: int) -> float:

@@ -1,0 +1,108 @@
+"""What `gpu.py` measures, as units by their keys, in the order of their worth."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import gpu_errors
+import gpu_speed
+from gpu_device import Peak, peak
+from gpu_journal import Journal
+
+from keras_gdrn.models import PRESETS
+
+PARTS = ("errors", "speed", "batches")
+# What a measurement is kept by, and a function that returns its result.
+Unit = tuple[tuple[str, ...], Callable[[], dict]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        presets: whose time is measured; the first one's errors and batches too.
+        sigmas: scales of layers, in pixels.
+        size, width: of the maps of these layers, and of their channels.
+        sigma0: initial scales of single channels.
+        batch: images that a network is given.
+        batches: how many images are tried, up to the memory.
+        repeats: samples of each step.
+        product: rows of the matrices by which an unknown device is measured.
+    """
+
+    presets: dict
+    sigmas: tuple[float, ...] = tuple(2.0 ** (i / 2) for i in range(-2, 11))
+    size: int = 64
+    width: int = 64
+    sigma0: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    batch: int = 32
+    batches: tuple[int, ...] = tuple(2**i for i in range(4, 13))
+    repeats: int = 15
+    product: int = 8192
+
+
+# The network of most interest first, as time may end.
+_NAMES = sorted(PRESETS, key="rescaled_cifar10".__ne__)
+FULL = Plan({name: PRESETS[name] for name in _NAMES})
+_TINY = dataclasses.replace(
+    PRESETS["digits"], input_shape=(12, 12, 1), widths=(4, 4), sigma0=(0.7, 1.0)
+)
+QUICK = Plan({"tiny": _TINY}, (0.5, 4.0), 16, 4, (1.0,), 2, (2, 4), 3, 256)
+
+
+def units(plan: Plan, parts: tuple[str, ...], at: str, done: Journal) -> Iterator[Unit]:
+    """All measurements, by their keys; each is a function that returns its result.
+
+    Args:
+        plan: what to measure.
+        parts: some of `PARTS`.
+        at: name of the precision of the networks whose time is measured.
+        done: where the result of a unit is before the next one is asked for.
+    """
+    if "errors" in parts:
+        yield from _errors(plan)
+    if parts == ("errors",):
+        return
+    yield ("peak", at), partial(_peak, at, plan.product)
+    options = {"repeats": plan.repeats, "peak": Peak(**done["peak", at])}
+    if "speed" in parts:
+        yield from _speed(plan, at, options)
+    if "batches" in parts:
+        for key, function in _batches(plan, at, options):
+            yield key, function
+            if "failed" in done[key]:  # more will not fit either
+                return
+
+
+def _errors(plan: Plan) -> Iterator[Unit]:
+    for name in gpu_errors.LAYERS:
+        for sigma in plan.sigmas:
+            arguments = name, sigma, plan.size, plan.width
+            key = ("errors", "layer", name, f"{sigma:.3g}")
+            yield key, partial(gpu_errors.layer_errors, *arguments)
+    name, settings = next(iter(plan.presets.items()))
+    for sigma0 in (*((scale,) for scale in plan.sigma0), settings.sigma0):
+        key = ("errors", "network", name, ", ".join(f"{s:.3g}" for s in sigma0))
+        yield key, partial(gpu_errors.network_errors, settings, sigma0, batch=4)
+
+
+def _peak(at: str, size: int) -> dict:
+    return dataclasses.asdict(peak(at, size))
+
+
+def _speed(plan: Plan, at: str, options: dict) -> Iterator[Unit]:
+    for preset, settings in plan.presets.items():
+        for task in gpu_speed.TASKS:
+            for name in gpu_speed.contestants(settings, plan.batch):
+                arguments = settings, name, task, at, plan.batch
+                key = ("speed", at, preset, task, name)
+                yield key, partial(gpu_speed.compared, *arguments, **options)
+
+
+def _batches(plan: Plan, at: str, options: dict) -> Iterator[Unit]:
+    preset, settings = next(iter(plan.presets.items()))
+    for batch in plan.batches:
+        arguments = settings, at, batch
+        key = ("batches", at, preset, str(batch))
+        yield key, partial(gpu_speed.at_batch, *arguments, **options)
