@@ -29,17 +29,8 @@ def array_batches(
     """
     import tensorflow as tf
 
-    count = len(labels)
-    if len(images) != count or not count:
-        raise ValueError(
-            "There must be as many labels as images, and at least one. "
-            f"Received: {len(images)} images and {count} labels"
-        )
-    if weights is not None and len(weights) != count:
-        raise ValueError(
-            "There must be as many weights as images. "
-            f"Received: {count} images and {len(weights)} weights"
-        )
+    arrays = [images, labels] + ([] if weights is None else [weights])
+    count = checked_count(*arrays)
     generators = epoch_generators(seed)
 
     def numbers() -> Iterator[np.ndarray]:
@@ -48,7 +39,6 @@ def array_batches(
             yield order[start : start + batch_size]
 
     with tf.device("CPU"):  # else the whole data set would be copied to a GPU
-        arrays = [images, labels] + ([] if weights is None else [weights])
         tensors = [tf.constant(array) for array in arrays]
     data = tf.data.Dataset.from_generator(
         numbers, output_signature=tf.TensorSpec((None,), "int64")
@@ -59,3 +49,19 @@ def array_batches(
         lambda index: tuple(tf.gather(tensor, index) for tensor in tensors),
         num_parallel_calls=tf.data.AUTOTUNE,
     )
+
+
+def checked_count(images: np.ndarray, labels: np.ndarray, *weights: np.ndarray) -> int:
+    """The number of images, or an error unless there are as many of all."""
+    count = len(labels)
+    if len(images) != count or not count:
+        raise ValueError(
+            "There must be as many labels as images, and at least one. "
+            f"Received: {len(images)} images and {count} labels"
+        )
+    if weights and len(weights[0]) != count:
+        raise ValueError(
+            "There must be as many weights as images. "
+            f"Received: {count} images and {len(weights[0])} weights"
+        )
+    return count

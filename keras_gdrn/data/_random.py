@@ -13,4 +13,9 @@ def epoch_generators(seed: int) -> Iterator[np.random.Generator]:
     before nor TensorFlow's global seed, on which `tf.data` depends, has a part in it.
     So a run that is interrupted can go on with its next epoch.
     """
-    return (np.random.default_rng([seed, epoch]) for epoch in itertools.count())
+    return (epoch_generator(seed, epoch) for epoch in itertools.count())
+
+
+def epoch_generator(seed: int, epoch: int) -> np.random.Generator:
+    """The generator of one epoch."""
+    return np.random.default_rng([seed, epoch])

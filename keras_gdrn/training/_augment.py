@@ -6,8 +6,12 @@ from typing import Any
 import numpy as np
 
 from keras_gdrn._checks import check_number
+from keras_gdrn.data._separable import is_tensor
 
-from ._images import check_image_type, checked_images
+from . import _augment_steps as steps
+from ._draws import draws
+from ._images import checked_images
+from ._tensors import namespace
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,14 +64,16 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     brightness multiplies, contrast turns about the mean gray of the image, and values
     are clipped to [0, 1] after each step of the jitter. Saturation and hue leave
     images of one channel as they are. No state is kept: the same seed has the same
-    result, whatever was computed before and in whatever order.
+    result, whatever was computed before and in whatever order. All random numbers are
+    NumPy's: an array, for which TensorFlow need not be installed, and a tensor are
+    changed in the same way.
 
     Source: Perzanowski & Lindeberg, Sec. 5.2; for cutout DeVries and Taylor (2017),
     "Improved regularization of convolutional neural networks with cutout".
 
     Args:
-        images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a TensorFlow tensor,
-            inside `tf.data` or not, or a NumPy array. C is 1 or 3. Standardized
+        images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a NumPy array, or a
+            TensorFlow tensor, inside `tf.data` or not. C is 1 or 3. Standardized
             images, which the jitter would clip, can be cropped, flipped and cut out.
         seed: two integers.
         augmentation: an `Augmentation`.
@@ -79,8 +85,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
         ValueError: if the images have another shape, are of integers or have values
             far beyond 1; in a pipeline, the last is an `InvalidArgumentError`.
 
-    Guarantee: equals a transcription in NumPy of each step to 1e-5, given the same
-    random numbers.
+    Guarantee: equals a transcription of each step to 1e-5, given the same random
+    numbers; an array and a tensor have the same result to 1e-6.
 
     Example:
 
@@ -88,30 +94,29 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     >>> flipped_or_not.shape
     (45, 64, 64, 3)
     """
-    import tensorflow as tf
+    images = images if is_tensor(images) else np.asarray(images)
+    _check_shape(images)
+    if len(images.shape) == 3:
+        return augment(images[None], seed, augmentation)[0]
+    images = checked_images(images)
+    images = namespace(images).asarray(images, dtype="float32")
+    drawn = draws(images, seed, augmentation)
+    if augmentation.padding:
+        images = steps.crop(images, drawn.corners, augmentation.padding)
+    if augmentation.flip:
+        images = steps.flip(images, drawn.flipped)
+    if any(augmentation.jitter):
+        images = steps.jitter(images, drawn.order, drawn.factors)
+    if augmentation.cutout:
+        images = steps.cutout(images, drawn.centers, augmentation.cutout)
+    return images
 
-    from . import _augment_steps as steps
 
-    if not tf.is_tensor(images):
-        check_image_type(np.asarray(images).dtype)
-        with tf.device("CPU"):
-            return augment(tf.constant(images, "float32"), seed, augmentation).numpy()
-    rank, channels = images.shape.rank, (images.shape or [None])[-1]
-    if rank not in (3, 4) or channels not in (1, 3):
+def _check_shape(images: Any) -> None:
+    shape = images.shape
+    known = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
+    if not known or len(shape) not in (3, 4) or shape[-1] not in (1, 3):
         raise ValueError(
             "`images` must have shape (N, H, W, C) or (H, W, C) with 1 or 3 channels. "
-            f"Received: images.shape={images.shape}"
+            f"Received: images.shape={shape}"
         )
-    if rank == 3:
-        return augment(images[None], seed, augmentation)[0]
-    seeds = tf.random.split(tf.cast(tf.convert_to_tensor(seed), "int64"), 4)
-    images = tf.cast(checked_images(images), "float32")
-    if augmentation.padding:
-        images = steps.random_crop(images, augmentation.padding, seeds[0])
-    if augmentation.flip:
-        images = steps.random_flip(images, augmentation.flip, seeds[1])
-    if any(augmentation.jitter):
-        images = steps.random_jitter(images, augmentation.jitter, seeds[2])
-    if augmentation.cutout:
-        images = steps.random_cutout(images, augmentation.cutout, seeds[3])
-    return images

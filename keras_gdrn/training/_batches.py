@@ -11,15 +11,18 @@ from keras_gdrn.data._random import epoch_generators
 from ._augment import augment
 from ._images import check_image_type, checked_images
 from ._labels import as_targets, check_labels
+from ._numpy_batches import NumPyBatches, batch_seeds
 from ._recipe import Recipe
+from ._tensors import has_tensorflow, namespace
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
+# Images of arrays that are looked at before training, not only when they are reached.
+CHECKED = 64
 
-def training_batches(
-    data: Any, recipe: Recipe, classes: int, seed: int = 0
-) -> "tf.data.Dataset":
+
+def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> Any:
     """Shuffled batches of augmented images and one-hot labels, as `fit` takes them.
 
     Args:
@@ -36,12 +39,14 @@ def training_batches(
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (images, labels):
         `(N, H, W, C)` float32 and `(N, classes)` float32, and the weights `(N,)`
-        float32 if there are any. The last batch may be smaller.
+        float32 if there are any. The last batch may be smaller. Where TensorFlow is
+        not installed, a `keras.utils.PyDataset` of the same batches of arrays, whose
+        n-th epoch is that after `begin_epoch(n)`.
 
     Raises:
         ValueError: if `data` are not such arrays or batches, of the recipe's size.
         tf.errors.InvalidArgumentError: if a label is no class, or an image has values
-            far beyond 1, when it is reached.
+            far beyond 1, when it is reached; without TensorFlow, a `ValueError`.
 
     Example:
 
@@ -49,26 +54,28 @@ def training_batches(
     >>> training_batches(data, Recipe(1, 32), classes=10).element_spec[1].shape
     TensorShape([None, 10])
     """
-    import tensorflow as tf
 
-    data = _batches(data, recipe.batch_size, classes, shuffle=True, seed=seed)
-    _check_size(data, recipe.batch_size)
-    generators = epoch_generators(seed)
-
-    def seeds() -> Iterator[np.ndarray]:
-        random = next(generators)
-        while True:
-            yield random.integers(2**31, size=2)
-
-    def prepare(batch: tuple, seed: "tf.Tensor") -> tuple:
+    def prepare(batch: tuple, seed: Any) -> tuple:
         images, *others = _prepared(classes, *batch)
         return augment(images, seed, recipe.augmentation), *others
+
+    data = _checked(data, classes)
+    if isinstance(data, tuple) and not has_tensorflow():
+        return NumPyBatches(data, recipe.batch_size, prepare, seed)
+    import tensorflow as tf
+
+    if isinstance(data, tuple):
+        data = _in_batches(data, recipe.batch_size, shuffle=True, seed=seed)
+    _check_size(data, recipe.batch_size)  # an iteration, before that of the first epoch
+    count, generators = data.cardinality(), epoch_generators(seed)
+
+    def seeds() -> Iterator[np.ndarray]:
+        yield from batch_seeds(next(generators), int(count))
 
     # In this order: shuffling moves numbers, not images; a batch is augmented as one
     # tensor, which is some times faster than image by image; nothing is cached after
     # it, as every epoch is augmented anew; and the next batches are made while the
     # network trains on this one.
-    count = data.cardinality()
     seed_of_batch = tf.data.Dataset.from_generator(
         seeds, output_signature=tf.TensorSpec((2,), "int64")
     )
@@ -78,7 +85,7 @@ def training_batches(
     return data.prefetch(tf.data.AUTOTUNE)
 
 
-def evaluation_batches(data: Any, batch_size: int, classes: int) -> "tf.data.Dataset":
+def evaluation_batches(data: Any, batch_size: int, classes: int) -> Any:
     """Batches of all images, in their order, with one-hot labels.
 
     Args:
@@ -87,7 +94,8 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> "tf.data.Dat
         classes: as for `training_batches`.
 
     Returns:
-        A `tf.data.Dataset` with the elements of `training_batches`.
+        A `tf.data.Dataset`, or a `keras.utils.PyDataset`, with the elements of
+        `training_batches`.
 
     Raises:
         ValueError, tf.errors.InvalidArgumentError: as `training_batches`.
@@ -98,59 +106,74 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> "tf.data.Dat
     >>> len(evaluation_batches(data, 100, classes=10))
     8
     """
+    data = _checked(data, classes)
+    if isinstance(data, tuple) and not has_tensorflow():
+        return NumPyBatches(
+            data, batch_size, lambda batch, _: _prepared(classes, *batch), seed=None
+        )
     import tensorflow as tf
 
-    data = _batches(data, batch_size, classes)
-    checked_images(next(iter(data))[0])
+    if isinstance(data, tuple):
+        data = _in_batches(data, batch_size)
+    else:
+        checked_images(next(iter(data))[0])
     data = data.map(
         lambda *batch: _prepared(classes, *batch), num_parallel_calls=tf.data.AUTOTUNE
     )
     return data.prefetch(tf.data.AUTOTUNE)
 
 
-def _prepared(
-    classes: int, images: "tf.Tensor", labels: "tf.Tensor", *weights
-) -> tuple:
-    import tensorflow as tf
-
-    weights = (tf.cast(tensor, "float32") for tensor in weights)
+def _prepared(classes: int, images: Any, labels: Any, *weights: Any) -> tuple:
+    asarray = namespace(images).asarray
+    weights = tuple(asarray(part, dtype="float32") for part in weights)
     return checked_images(images), as_targets(labels, classes), *weights
 
 
-def _batches(
-    data: Any, batch_size: int, classes: int, **shuffling: Any
-) -> "tf.data.Dataset":
-    """Arrays in batches; batches as they are, if they are fit."""
-    import tensorflow as tf
-
+def _checked(data: Any, classes: int) -> Any:
+    """NumPy arrays as a tuple, or batches as they are, if they are fit."""
     if isinstance(data, tuple) and len(data) in (2, 3):
-        images, labels, *rest = data
-        weights = rest[0] if rest else None
-        data = array_batches(images, labels, batch_size, weights=weights, **shuffling)
-        if len(images) % batch_size == 0:
-            data = data.map(lambda *batch: _of_size(batch_size, *batch))
-    if not isinstance(data, tf.data.Dataset):
+        arrays = tuple(map(np.asarray, data))
+        _check_parts(arrays, classes)
+        checked_images(arrays[0][:CHECKED])
+        return arrays
+    if isinstance(data, tuple) or not hasattr(data, "element_spec"):
         raise ValueError(
             "`data` must be arrays (images, labels) or (images, labels, weights), as a "
             "tuple, or a `tf.data.Dataset` of such batches. With other data, compile "
             f"the model and use `model.fit`. Received: {_described(data)}"
         )
-    spec: Any = data.element_spec
-    ranks = [part.shape.rank for part in spec] if isinstance(spec, tuple) else []
-    if len(ranks) < 2 or (ranks[0], *ranks[2:]) not in ((4,), (4, 1)):
-        raise ValueError(
-            "`data` must have batches of images (N, H, W, C), of labels and, if need "
-            "be, of weights (N,) as elements. With other data, compile the model and "
-            f"use `model.fit`. Received: {spec}"
-        )
-    check_image_type(spec[0].dtype)
-    check_labels(spec[1], classes)
+    _check_parts(data.element_spec, classes)
     if int(data.cardinality()) <= 0:
         raise ValueError(
             "`data` must have a known, finite number of batches. "
             f"Received: a cardinality of {int(data.cardinality())}"
         )
     return data
+
+
+def _check_parts(parts: Any, classes: int) -> None:
+    """Raises an error unless arrays, or specifications, are those of batches."""
+    shapes = [part.shape for part in parts] if isinstance(parts, tuple) else []
+    ranks = [s.rank if hasattr(s, "rank") else len(s) for s in shapes]
+    if len(ranks) < 2 or (ranks[0], *ranks[2:]) not in ((4,), (4, 1)):
+        raise ValueError(
+            "`data` must have batches of images (N, H, W, C), of labels and, if need "
+            "be, of weights (N,) as elements. With other data, compile the model and "
+            f"use `model.fit`. Received: {shapes or parts}"
+        )
+    check_image_type(parts[0].dtype)
+    check_labels(parts[1], classes)
+
+
+def _in_batches(
+    arrays: tuple[np.ndarray, ...], batch_size: int, **shuffling: Any
+) -> "tf.data.Dataset":
+    images, labels, *rest = arrays
+    weights = rest[0] if rest else None
+    data = array_batches(images, labels, batch_size, weights=weights, **shuffling)
+    if len(images) % batch_size:
+        return data
+    return data.map(lambda *batch: _of_size(batch_size, *batch))
 
 
 def _of_size(size: int, *batch: "tf.Tensor") -> tuple:

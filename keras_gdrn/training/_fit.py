@@ -64,6 +64,8 @@ def fit(
             `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are floats
             in [0, 1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot.
             Weights `(batch,)` are those of the images, in the loss and the accuracy.
+            Arrays need no TensorFlow: where it is not installed, the same batches are
+            made by NumPy.
         validation_data: the same, not shuffled; evaluated after each epoch.
         out: folder of the run, made if need be.
         seed: of shuffling, augmentation and dropout. The weights were drawn before:
@@ -111,7 +113,7 @@ def fit(
     class_weight = checked_class_weight(class_weight, model.output_shape[-1])
     shared = recipe_on(devices, recipe)
     batches, tests = _batches(model, recipe, data, validation_data, seed, devices)
-    steps = int(batches.cardinality())
+    steps = len(batches)
     jit_compile = _devices.compilation(jit_compile, steps_per_execution, devices)
     compile_by(model, shared, steps, jit_compile, steps_per_execution)
     with contextlib.ExitStack() as held:
@@ -120,9 +122,7 @@ def fit(
             options = {"seed": seed, "steps": steps, "class_weight": class_weight}
             decided = settings(model, shared, data, **options)
             first = _resume(model, folder, decided, held)
-        for _ in range(first):  # the n-th iteration has the order of the n-th epoch
-            next(iter(batches))
-        training, of_devices = repeated(batches, model, devices)
+        training, of_epochs = repeated(batches, model, devices, first)
         with _devices.synchronized(model, devices):
             history = model.fit(
                 training,
@@ -131,7 +131,7 @@ def fit(
                 initial_epoch=first,
                 validation_data=tests,
                 class_weight=class_weight,
-                callbacks=[*of_devices, *parts, *callbacks],
+                callbacks=[*of_epochs, *parts, *callbacks],
                 shuffle=False,  # the pipeline has done it
                 verbose=verbose,
             )

@@ -1,9 +1,10 @@
 """Which images are fit for training."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import tensorflow as tf
+import numpy as np
+
+from ._tensors import namespace, required
 
 # Digits of scikit-learn reach 16, images of 8 bits 255. Standardized images stay
 # below this, even where one pixel in 200 is ink.
@@ -21,32 +22,24 @@ def check_image_type(dtype: Any) -> None:
     Args:
         dtype: of TensorFlow or NumPy.
     """
-    import tensorflow as tf
+    dtype = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
+    if dtype.kind in "iu":
+        raise ValueError(f"{_WANTED}images of type {dtype.name}")
 
-    if tf.as_dtype(dtype).is_integer:
-        raise ValueError(f"{_WANTED}images of type {tf.as_dtype(dtype).name}")
 
-
-def checked_images(images: "tf.Tensor") -> "tf.Tensor":
+def checked_images(images: Any) -> Any:
     """The images as they are, or an error if they are of integers or far beyond 1.
+
+    Args:
+        images: an array or tensor.
 
     Raises:
         ValueError: for integers, and for values that are known at once.
         tf.errors.InvalidArgumentError: for the values, in a pipeline.
     """
-    import tensorflow as tf
-
     check_image_type(images.dtype)
-    if images.dtype == "bool":
+    if images.dtype == "bool" or 0 in tuple(images.shape):
         return images
-    largest = tf.reduce_max(tf.abs(images))
-    if tf.executing_eagerly():
-        if tf.size(images) and not largest <= LARGEST:
-            raise ValueError(f"{_WANTED}values up to {float(largest):g}")
-        return images
-    fits = tf.debugging.Assert(
-        (tf.size(images) == 0) | (largest <= tf.cast(LARGEST, images.dtype)),
-        [f"{_WANTED}values up to", largest],
-    )
-    with tf.control_dependencies([fits]):
-        return tf.identity(images)
+    xp = namespace(images)
+    largest = xp.max(xp.abs(images))
+    return required(images, largest <= LARGEST, f"{_WANTED}values up to", largest)

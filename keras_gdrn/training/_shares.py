@@ -2,16 +2,21 @@
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import keras
 import numpy as np
 
 from . import _processes
+from ._numpy_batches import NumPyBatches
 from ._recipe import Recipe
+from ._tensors import namespace, numbers_below, required, shape_of
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+_AUTOTUNE = -1  # `tf.data.AUTOTUNE`
 
 
 def recipe_on(devices: int, recipe: Recipe) -> Recipe:
@@ -29,68 +34,84 @@ def recipe_on(devices: int, recipe: Recipe) -> Recipe:
     return dataclasses.replace(recipe, batch_size=size - size % devices)
 
 
-def whole_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset":
+def whole_batches(batches: Any, devices: int) -> Any:
     """Training batches of one size that the devices can share; this process' part.
 
     What is left out of an epoch comes up in another one, as the data are shuffled: of
     each batch, the images beyond a multiple of `devices`, and the last batch, which
-    may be smaller, unless the shape of the batches says that it is not.
+    may be smaller, unless the batches tell that it is not.
     """
-    import tensorflow as tf
+    if len(batches) > 1 and not _are_whole(batches):
+        batches = batches.take(len(batches) - 1)
 
-    steps, spec = int(batches.cardinality()), cast(Any, batches.element_spec)
-    if steps > 1 and spec[0].shape[0] is None:
-        batches = batches.take(steps - 1)
+    def cut(images: Any, *others: Any) -> tuple:
+        size = shape_of(images)[0]
+        message = f"A batch must have an image for each of {devices} devices. Received:"
+        images = required(images, size >= devices, message, size)
+        return tuple(part[: size - size % devices] for part in (images, *others))
 
-    def cut(*batch: Any) -> tuple:
-        size: Any = tf.shape(batch[0])[0]
-        message = f"A batch must have an image for each of {devices} devices."
-        enough = tf.debugging.assert_greater_equal(size, devices, message)
-        with tf.control_dependencies([enough] if enough is not None else []):
-            return tuple(part[: size - size % devices] for part in batch)
-
-    return _own_part(batches.map(cut, num_parallel_calls=tf.data.AUTOTUNE))
+    return _own_part(_mapped(batches, cut))
 
 
-def filled_batches(batches: "tf.data.Dataset", devices: int) -> "tf.data.Dataset":
+def _are_whole(batches: Any) -> bool:
+    if isinstance(batches, NumPyBatches):
+        return len(batches.order) % batches.batch_size == 0
+    return batches.element_spec[0].shape[0] is not None
+
+
+def filled_batches(batches: Any, devices: int) -> Any:
     """Validation batches filled up to a multiple of `devices`; this process' part.
 
     What is filled in has the weight zero. Keras divides the sum of the weighted losses
     by the number of all images, these included: so the weight of the others is, on the
     whole, as much more than one.
     """
-    import tensorflow as tf
-
     sizes = [len(batch[0]) for batch in batches]  # only of the last one is it unknown
     rows = [size + -size % devices for size in sizes]
     weight = sum(rows) / sum(sizes)
 
-    def fill(images: Any, labels: Any, *given: Any) -> tuple:
-        size: Any = tf.shape(images)[0]
-        row = tf.range(size + -size % devices)
-        weights = tf.where(row < size, weight, 0.0)
-        filled = [tf.gather(part, row % size) for part in (images, labels, *given)]
-        return *filled[:2], weights * filled[2] if given else weights
+    def fill(*batch: Any) -> tuple:
+        xp, size = namespace(batch[0]), shape_of(batch[0])[0]
+        row = numbers_below(size + -size % devices)
+        filled = [xp.take(part, row % size, axis=0) for part in batch]
+        weights = xp.where(row < size, np.float32(weight), np.float32(0.0))
+        return *filled[:2], weights * filled[2] if filled[2:] else weights
 
-    return _own_part(batches.map(fill, num_parallel_calls=tf.data.AUTOTUNE))
+    return _own_part(_mapped(batches, fill))
 
 
 def repeated(
-    batches: "tf.data.Dataset", model: keras.Model, devices: int
-) -> tuple["tf.data.Dataset", list[keras.callbacks.Callback]]:
-    """The batches of all epochs, and the callbacks that these need.
+    batches: Any, model: keras.Model, devices: int, first: int
+) -> tuple[Any, list[keras.callbacks.Callback]]:
+    """The batches of all epochs from the `first`, and the callbacks that these need.
 
     Keras makes one iterator over them then, else some per epoch.
     """
-    if devices == 1 or keras.backend.backend() != "tensorflow":
+    if isinstance(batches, NumPyBatches):  # Keras makes one iterator per epoch
+        begin = keras.callbacks.LambdaCallback(
+            on_epoch_begin=lambda epoch, logs: batches.begin_epoch(epoch)
+        )
+        return batches, [begin]
+    for _ in range(first):  # the n-th iteration has the order of the n-th epoch
+        next(iter(batches))
+    blank = _blank_batch(batches, model, devices)
+    if blank is None or (devices == 1 and keras.backend.backend() == "tensorflow"):
         return batches.repeat(), []
+    training, begun = repeated_in_training(batches, blank)
+    return training, [begun]
+
+
+def _blank_batch(
+    batches: "tf.data.Dataset", model: keras.Model, devices: int
+) -> tuple[np.ndarray, ...] | None:
+    """A batch of zeros; None if the size of the images is not known."""
     spec = cast(Any, batches.element_spec)
     # Where one of the two leaves the size of the images open, the other has it.
     image = spec[0].shape[1:].merge_with(model.input_shape[1:])
+    if None in tuple(image):
+        return None
     shapes = [image, *(part.shape[1:] for part in spec[1:])]
-    blank = tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
-    training, begun = repeated_in_training(batches, blank)
-    return training, [begun]
+    return tuple(np.zeros((devices, *shape), "float32") for shape in shapes)
 
 
 def repeated_in_training(
@@ -98,9 +119,9 @@ def repeated_in_training(
 ) -> tuple["tf.data.Dataset", keras.callbacks.Callback]:
     """`batches` repeated, and the callback which tells that training has begun.
 
-    Under a strategy, Keras looks at one batch before it makes the iterator to train
-    with. That would be an iteration over `batches`, which has its own order: so
-    iterators made before training get `blank` instead.
+    On JAX, on PyTorch and under a strategy, Keras looks at one batch before it makes
+    the iterator to train with. That would be an iteration over `batches`, which has its
+    own order: so iterators made before training get `blank` instead.
     """
     import tensorflow as tf
 
@@ -119,13 +140,18 @@ def repeated_in_training(
     return phases.flat_map(chosen).prefetch(tf.data.AUTOTUNE), callback
 
 
-def _own_part(batches: "tf.data.Dataset") -> "tf.data.Dataset":
-    import tensorflow as tf
-
+def _own_part(batches: Any) -> Any:
     processes, number = _processes.count(), _processes.number()
 
     def own(*batch: Any) -> tuple:
-        part = tf.shape(batch[0])[0] // processes
+        part = shape_of(batch[0])[0] // processes
         return tuple(x[number * part : (number + 1) * part] for x in batch)
 
-    return batches.map(own).prefetch(tf.data.AUTOTUNE)
+    batches = _mapped(batches, own)
+    return batches if isinstance(batches, NumPyBatches) else batches.prefetch(_AUTOTUNE)
+
+
+def _mapped(batches: Any, function: Callable[..., tuple]) -> Any:
+    if isinstance(batches, NumPyBatches):
+        return batches.map(function)
+    return batches.map(function, num_parallel_calls=_AUTOTUNE)

@@ -8,43 +8,50 @@ import tensorflow as tf
 
 from keras_gdrn.training import RECIPES, Augmentation, augment
 from keras_gdrn.training import _augment_steps as steps
+from keras_gdrn.training._draws import draw
 
 from . import _transcription as transcription
 
 PAPER = Augmentation(flip=0.5, brightness=0.2, contrast=0.2, saturation=0.2, hue=0.05)
+KINDS = (np.asarray, tf.constant)
 
 
 def images(count=24, height=7, width=9, channels=3):
     return np.random.default_rng(0).random((count, height, width, channels), "float32")
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("channels", [1, 3])
-def test_jitter_in_every_order(channels):
+def test_jitter_in_every_order(channels, kind):
     rng = np.random.default_rng(1)
     order = np.array(list(itertools.permutations(range(4))))
     factors = rng.uniform(0.5, 1.5, (24, 4)).astype("float32")
     factors[:, 3] = rng.uniform(-0.5, 0.5, 24)
     given = images(channels=channels)
-    found = steps.jitter(tf.constant(given), tf.constant(order), tf.constant(factors))
+    found = steps.jitter(kind(given), kind(order), kind(factors))
     for image, result, turns, values in zip(given, found, order, factors, strict=True):
         expected = transcription.jitter(image.astype("float64"), turns, values)
         np.testing.assert_allclose(result, expected, atol=1e-5)
     assert np.std([np.mean(result) for result in found]) > 0.02  # it did something
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("corner", [(0, 0), (3, 0), (2, 6), (6, 6)])
-def test_crop_after_padding(corner):
+def test_crop_after_padding(corner, kind):
     given = images(count=2)
-    found = steps.crop(tf.constant(given), tf.constant([corner, (3, 3)]), 3)
+    corners = np.array([corner, (3, 3)], "int32")
+    found = steps.crop(kind(given), kind(corners), 3)
     np.testing.assert_array_equal(found[0], transcription.crop(given[0], corner, 3))
     np.testing.assert_array_equal(found[1], given[1])
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("side", [1, 4, 5, 30])
 @pytest.mark.parametrize("center", [(0, 0), (3, 8), (6, 4)])
-def test_cutout(center, side):
+def test_cutout(center, side, kind):
     given = images(count=1)
-    found = steps.cutout(tf.constant(given), tf.constant([center]), side)
+    centers = np.array([center], "int32")
+    found = steps.cutout(kind(given), kind(centers), side)
     expected = transcription.cutout(given[0], center, side)
     np.testing.assert_array_equal(found[0], expected)
     assert expected[center].max() == 0
@@ -107,11 +114,9 @@ def test_hue_is_turned_by_at_most_its_share():
     np.testing.assert_allclose(quantiles, np.linspace(-0.05, 0.05, 5), atol=4e-3)
 
 
-def test_order_of_the_jitter_is_uniform(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(steps, "jitter", lambda _, order, __: drawn.append(order))
-    steps.random_jitter(tf.zeros((6000, 1, 1, 3)), PAPER.jitter, tf.constant([1, 2]))
-    orders, counts = np.unique(drawn[0], axis=0, return_counts=True)
+def test_order_of_the_jitter_is_uniform():
+    drawn = draw((1, 2), (6000, 1, 1, 3), PAPER)
+    orders, counts = np.unique(drawn.order, axis=0, return_counts=True)
     assert sorted(map(tuple, orders)) == list(itertools.permutations(range(4)))
     assert np.all(np.abs(counts - 250) < 4.5 * np.sqrt(250))
 
@@ -143,11 +148,28 @@ def test_the_same_in_a_pipeline(channels):
     assert found.max() <= 1
 
 
-def test_batches_of_unknown_size():
-    data = tf.data.Dataset.from_tensor_slices(images()).batch(10)
-    data = data.map(lambda batch: augment(batch, (0, 1), RECIPES["stl10"].augmentation))
-    assert [len(batch) for batch in data] == [10, 10, 4]
-    assert data.element_spec.shape.as_list() == [None, 7, 9, 3]
+@pytest.mark.parametrize("channels", [1, 3])
+def test_batches_of_unknown_size(channels):
+    data = tf.data.Dataset.from_tensor_slices(images(channels=channels)).batch(10)
+    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
+    for augmentation in (RECIPES["stl10"].augmentation, PAPER, everything):
+        found = data.map(lambda batch, by=augmentation: augment(batch, (0, 1), by))
+        assert found.element_spec.shape.as_list() == [None, 7, 9, channels]
+    assert [len(batch) for batch in found] == [10, 10, 4]
+
+
+@pytest.mark.parametrize("count", [0, 5])
+def test_sizes_that_a_graph_does_not_know(count):
+    given = images(count=count)
+    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
+    graph = tf.function(
+        lambda batch: augment(batch, (0, 1), everything),
+        input_signature=[tf.TensorSpec((None, None, None, 3))],
+    )
+    found = augment(given, (0, 1), everything)
+    assert isinstance(found, np.ndarray)
+    assert found.shape == given.shape
+    np.testing.assert_allclose(graph(given), found, atol=1e-6)
 
 
 def test_one_image():

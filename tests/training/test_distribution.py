@@ -15,6 +15,7 @@ import tensorflow as tf
 from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Recipe, _devices, _shares, fit, on_devices
+from keras_gdrn.training._numpy_batches import NumPyBatches
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the processes choose the backend"
@@ -259,9 +260,31 @@ def test_no_batch_is_left_out_where_all_are_whole():
     assert [len(labels) for _, labels in data] == [6, 6]
 
 
+def by_numpy(size: int) -> NumPyBatches:
+    return NumPyBatches((IMAGES, LABELS), size, lambda batch, seed: batch, seed=None)
+
+
+@pytest.mark.parametrize("size", [4, 5, 13])
+@pytest.mark.parametrize("share", [_shares.whole_batches, _shares.filled_batches])
+def test_batches_by_numpy_are_shared_alike(size, share):
+    found, expected = list(share(by_numpy(size), 2)), list(share(batches(size), 2))
+    for ours, theirs in zip(found, expected, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_no_batch_by_numpy_is_left_out_where_all_are_whole():
+    found = NumPyBatches(
+        (IMAGES[:12], LABELS[:12]), 6, lambda batch, _: batch, seed=None
+    )
+    assert [len(labels) for _, labels in _shares.whole_batches(found, 2)] == [6, 6]
+
+
 def test_batches_that_are_too_small():
     with pytest.raises(tf.errors.InvalidArgumentError, match="for each of 14 devices"):
         list(_shares.whole_batches(batches(13), 14))
+    with pytest.raises(ValueError, match=r"for each of 14 devices\. Received: 13"):
+        list(_shares.whole_batches(by_numpy(13), 14))
 
 
 @pytest.mark.parametrize("size", [4, 8, 13])
