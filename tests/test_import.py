@@ -16,13 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
 import sys
+from tests import without
 
-class NoTensorFlow:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("tensorflow", "tensorflow_datasets"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoTensorFlow())
+without.block(*without.TENSORFLOW)
 import keras
 import numpy as np
 import keras_gdrn

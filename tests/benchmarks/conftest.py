@@ -7,7 +7,34 @@ from pathlib import Path
 
 import pytest
 
+from tests import without
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    """The modules of the folder can be imported."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+
+
+@pytest.fixture
+def on_jax():
+    """Runs a script on JAX, as if TensorFlow were not installed."""
+
+    def run(script, *options) -> subprocess.CompletedProcess:
+        blocked = ",".join((*without.TENSORFLOW, "keras_tuner"))
+        command = ["-m", "tests.without", blocked, ROOT / "benchmarks" / script]
+        return subprocess.run(
+            [sys.executable, *map(str, (*command, *options))],
+            cwd=ROOT,
+            env={**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+
+    return run
 
 
 @pytest.fixture

@@ -1,10 +1,6 @@
 """The benchmark for GPUs, quick, on whatever device there is, without TensorFlow."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,47 +9,16 @@ from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.tuning import multiply_adds
 from tests import _reference
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-WITHOUT_TENSORFLOW = """
-import runpy
-import sys
-
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("tensorflow", "tensorflow_datasets", "keras_tuner"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Blocked())
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-
-
-@pytest.fixture
-def modules(monkeypatch):
-    """The benchmark's modules can be imported."""
-    pytest.importorskip("jax")
-    monkeypatch.syspath_prepend(BENCHMARKS)
-
-
-def measured(out: Path, *options) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", WITHOUT_TENSORFLOW, str(BENCHMARKS / "gpu.py")]
-    path = os.pathsep.join([str(BENCHMARKS.parent), str(BENCHMARKS)])
-    return subprocess.run(
-        [*command, "--quick", "--out", str(out), *map(str, options)],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+pytestmark = pytest.mark.usefixtures("benchmarks")
+pytest.importorskip("jax")
 
 
 @pytest.mark.slow
-def test_all_is_measured_in_pieces(modules, tmp_path):
+def test_all_is_measured_in_pieces(on_jax, tmp_path):
     import gpu_plan
 
-    pieces = [measured(tmp_path, "--max-minutes", minutes) for minutes in (0, 60)]
+    quick = ("gpu.py", "--quick", "--out", tmp_path, "--max-minutes")
+    pieces = [on_jax(*quick, minutes) for minutes in (0, 60)]
     assert [piece.returncode for piece in pieces] == [0, 0], pieces[-1].stderr
     outputs = [piece.stdout for piece in pieces]
     assert ["Out of time" in output for output in outputs] == [True, False]
@@ -104,7 +69,7 @@ def check_operations(results, preset):
     assert expected < found["operations"] < 1.3 * expected
 
 
-def test_reference_is_the_definition(modules):
+def test_reference_is_the_definition():
     import contenders
     import gpu_errors
 
@@ -115,7 +80,7 @@ def test_reference_is_the_definition(modules):
     np.testing.assert_allclose(y, _reference.jet_layer(*arguments), atol=1e-10)
 
 
-def test_what_does_not_fit_the_memory_is_a_result(modules, monkeypatch):
+def test_what_does_not_fit_the_memory_is_a_result(monkeypatch):
     import gpu_speed
     import jax
 
@@ -126,7 +91,7 @@ def test_what_does_not_fit_the_memory_is_a_result(modules, monkeypatch):
     assert gpu_speed.or_failure(too_large) == failed
 
 
-def test_journal_drops_a_torn_line(modules, tmp_path):
+def test_journal_drops_a_torn_line(tmp_path):
     from gpu_journal import Journal
 
     file, about = tmp_path / "new" / "measurements.jsonl", {"device": "σ"}
@@ -140,7 +105,7 @@ def test_journal_drops_a_torn_line(modules, tmp_path):
     assert file.read_text("utf-8") == whole
 
 
-def test_journal_is_of_one_device(modules, tmp_path):
+def test_journal_is_of_one_device(tmp_path):
     from gpu_journal import Journal
 
     Journal(tmp_path / "measurements.jsonl", {"device": "one"})
@@ -150,7 +115,7 @@ def test_journal_is_of_one_device(modules, tmp_path):
         Journal(tmp_path / "measurements.jsonl", {"device": "another"})
 
 
-def test_batches_grow_until_one_does_not_fit(modules, tmp_path):
+def test_batches_grow_until_one_does_not_fit(tmp_path):
     import gpu_plan
     from gpu_journal import Journal
 

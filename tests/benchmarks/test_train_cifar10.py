@@ -1,22 +1,15 @@
 """Training on CIFAR-10 from packed images."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keras_gdrn.data import SIZE_FACTORS
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
 
 @pytest.fixture
-def packed_images(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
+def packed_images(benchmarks):
     import packed_images
 
     return packed_images
@@ -58,33 +51,29 @@ def test_another_file_is_refused(packed_images, tmp_path):
         packed_images.read([tmp_path / "other.npz"], "train")
 
 
-def train(files, out, *options) -> subprocess.CompletedProcess:
-    command = [sys.executable, str(BENCHMARKS / "train_cifar10.py"), *map(str, files)]
-    return subprocess.run(
-        [*command, "--out", str(out), *map(str, options)],
-        env={**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-
-
 @pytest.mark.slow
-def test_goes_on_where_it_stopped(packed_images, tmp_path):
+def test_goes_on_where_it_stopped(packed_images, on_jax, tmp_path):
+    """Without TensorFlow. That the result is the same is told by the tests of `fit`."""
     splits = {"train": random_images(4), "test": random_images(2)}
     packed_images.write(tmp_path / "1.npz", splits)
-    options = ("--preset", "cifar10", "--epochs", 2, "--batch-size", 4)
-    run = [tmp_path / "1.npz"], tmp_path / "run"
-    for minutes in (0, 0):  # an epoch at least in each
-        done = train(*run, *options, "--max-minutes", minutes)
-        assert done.returncode == 0, done.stderr
-        assert "Out of time" in done.stdout
-    assert not (tmp_path / "run" / "accuracies.json").exists()
-    done = train(*run, *options)
+
+    def train(*options):
+        small = ("--preset", "cifar10", "--epochs", 2, "--out", tmp_path / "run")
+        return on_jax("train_cifar10.py", tmp_path / "1.npz", *small, *options)
+
+    def epochs():
+        log = (tmp_path / "run" / "training" / "log.csv").read_text("utf-8")
+        return [line.split(",")[0] for line in log.splitlines()[1:]]
+
+    done = train("--batch-size", 4, "--max-minutes", 0)  # one epoch at least
     assert done.returncode == 0, done.stderr
-    assert "Epoch" not in done.stdout  # of training: both were done
+    assert "Out of time" in done.stdout
+    assert epochs() == ["0"]
+    done = train("--batch-size", 4)
+    assert done.returncode == 0, done.stderr
+    assert epochs() == ["0", "1"]
     accuracies = json.loads((tmp_path / "run" / "accuracies.json").read_text())
     assert list(accuracies) == [f"{factor:.3g}" for factor in SIZE_FACTORS]
     assert set(accuracies.values()) <= {0.0, 0.5, 1.0}
-    other = train(*run, *options[:-1], 2)  # images in a batch
+    other = train("--batch-size", 2)
     assert other.returncode == 1 and "error: " in other.stderr

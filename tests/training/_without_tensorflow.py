@@ -6,14 +6,9 @@ It is a process of its own, for the tests import TensorFlow. Argument: a folder.
 import sys
 from pathlib import Path
 
+from tests import without
 
-class NoTensorFlow:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("tensorflow", "tensorflow_datasets"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-sys.meta_path.insert(0, NoTensorFlow())
+without.block(*without.TENSORFLOW)
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402

@@ -8,14 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
-import sys
+from tests import without
 
-class NoMatplotlib:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "matplotlib":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoMatplotlib())
+without.block("matplotlib")
 import numpy as np
 from keras_gdrn.models import scale_channel
 from keras_gdrn.visualization import activation_maps, basis_kernels, effective_filters
