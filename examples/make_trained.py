@@ -4,13 +4,15 @@
     python examples/make_trained.py runs/digits_max-small digits --out /tmp/trained
 
 The run is a folder of `reproduce.py`; NAME is the preset, which must have the run's
-architecture. The network is tested on the whole test set at each of the nine sizes.
+architecture. The network is tested on the whole test set at each of the nine sizes,
+unless the run has done so (`--budget medium`).
 """
 
 import argparse
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from common import evaluate, parameters, test_sets  # first: it keeps TensorFlow quiet
@@ -59,12 +61,23 @@ def main() -> None:
     weights = options.out / f"{options.name}.weights.h5"
     options.out.mkdir(parents=True, exist_ok=True)
     model.save_weights(weights)
-    accuracy = tested(model, options)
+    accuracy = tested_already(record, options) or tested(model, options)
     print({name: round(share, 4) for name, share in accuracy.items()})
     card = described(options.name, record, model, accuracy, weights, options)
     text = json.dumps(dataclasses.asdict(card), indent=2, ensure_ascii=False)
     (options.out / f"{options.name}.json").write_text(text + "\n", encoding="utf-8")
     print(f"{options.name}: weights and card are in {options.out}")
+
+
+def tested_already(record: dict, options: argparse.Namespace) -> dict[str, float]:
+    """The run's accuracies, if they are those of the whole test set; else nothing."""
+    limited = record["experiment"]["test_limit"] or options.limit or options.canvas
+    accuracies = () if limited else record["accuracies"][record["name"]]
+    return by_factor(zip(record["factors"], accuracies, strict=not limited))
+
+
+def by_factor(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
+    return {f"{factor:.4g}": round(float(share), 5) for factor, share in pairs}
 
 
 def tested(model: keras.Model, options: argparse.Namespace) -> dict[str, float]:
@@ -75,8 +88,7 @@ def tested(model: keras.Model, options: argparse.Namespace) -> dict[str, float]:
     source = source_of(options)
     tests = test_sets(options.name, SIZE_FACTORS, source, **arguments)
     result, _ = evaluate(model, tests)
-    pairs = zip(result.factors, result.accuracies, strict=True)
-    return {f"{factor:.4g}": round(float(share), 5) for factor, share in pairs}
+    return by_factor(zip(result.factors, result.accuracies, strict=True))
 
 
 def described(name, record, model, accuracy, weights: Path, options) -> Trained:

@@ -19,6 +19,8 @@ def run(tmp_path):
     from_preset("digits").save(folder / "model.keras")
     record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
     record["environment"] = {"keras": keras.__version__}
+    record |= {"name": "digits_max", "experiment": {"test_limit": None}}
+    record |= {"factors": [0.5, 2**0.5], "accuracies": {"digits_max": [0.25, 1 / 3]}}
     (folder / "results.json").write_text(json.dumps(record), encoding="utf-8")
     return folder
 
@@ -40,6 +42,20 @@ def test_weights_and_card_are_those_of_the_run(examples, run, tmp_path, monkeypa
     loaded = from_preset("digits", weights="digits")
     for mine, theirs in zip(loaded.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_run_that_was_tested_on_all_images_is_not_tested_again(
+    examples, run, tmp_path, monkeypatch
+):
+    import make_trained
+
+    command = ["make_trained.py", str(run), "digits", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr(make_trained, "evaluate", None)
+    make_trained.main()
+    card = _trained._card(tmp_path / "digits.json")
+    assert card.accuracy == {"0.5": 0.25, "1.414": 0.33333}
+    assert card.test_images == 797
 
 
 def test_incomplete_run_is_an_error_in_one_line(examples, tmp_path, monkeypatch):
