@@ -214,6 +214,8 @@ def _digits() -> dict[str, Experiment]:
     # Under max pooling, zeros never win: no score is negative.
     to_zero = replace(experiments["logsumexp"], variant="dropout to zero")
     experiments |= {"separate_statistics": separate, "dropout_to_zero": to_zero}
+    jointly = (Stage("training", Recipe(8, 32), network.sigma0),)
+    experiments["jointly"] = replace(experiments["max"], stages=jointly)
     return {f"digits_{name}": found for name, found in experiments.items()}
 
 
