@@ -10,20 +10,24 @@ from pathlib import Path
 TENSORFLOW = ("tensorflow", "tensorflow_datasets")
 
 
-class _Missing:
-    """Finds none of the packages."""
+class _Without:
+    """A finder of modules that finds none of some packages."""
 
-    def __init__(self, names):
-        self.names = names
+    def __init__(self, finder, names):
+        self.finder, self.names = finder, names
 
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in self.names:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            return None
+        return self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
 
 
 def block(*names: str) -> None:
-    """From now on, no package of these names can be imported."""
-    sys.meta_path.insert(0, _Missing(names))
+    """From now on, no package of these names is found."""
+    sys.meta_path[:] = [_Without(finder, names) for finder in sys.meta_path]
 
 
 if __name__ == "__main__":
