@@ -45,7 +45,13 @@ from keras_gdrn.models import (
     scale_channel,
     with_input_shape,
 )
-from keras_gdrn.training import Recipe, Stage, claim_folder, train_in_stages
+from keras_gdrn.training import (
+    Recipe,
+    Stage,
+    claim_folder,
+    lock_folder,
+    train_in_stages,
+)
 
 
 def main() -> None:
@@ -63,21 +69,23 @@ def run(options: argparse.Namespace) -> None:
     side = options.side
     train, test, classes = read_folder(options.folder, 2 * side, channels, options.seed)
     decided = {"classes": classes, "images": fingerprint(train, test)}
-    claim_folder(options.out, {**settings(options), **decided})
-    keras.utils.set_random_seed(options.seed)
-    shape, count = (side, side, channels), len(classes)
-    channel = (
-        transferred(before, count, shape) if before else fresh(options, shape, count)
-    )
-    model = trained(channel, train, options)
-    save(model, classes, options)
-    record = {
-        "classes": classes,
-        "images": {"training": len(train.labels), "test": len(test.labels)},
-        "parameters": common.parameters(model),
-        "seconds": {"training": time.perf_counter() - start},
-    }
-    write_test(model, test, record, options)
+    with lock_folder(options.out):
+        claim_folder(options.out, {**settings(options), **decided})
+        keras.utils.set_random_seed(options.seed)
+        shape, count = (side, side, channels), len(classes)
+        if before:
+            channel = transferred(before, count, shape)
+        else:
+            channel = fresh(options, shape, count)
+        model = trained(channel, train, options)
+        save(model, classes, options)
+        record = {
+            "classes": classes,
+            "images": {"training": len(train.labels), "test": len(test.labels)},
+            "parameters": common.parameters(model),
+            "seconds": {"training": time.perf_counter() - start},
+        }
+        write_test(model, test, record, options)
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -52,7 +52,14 @@ from gdrn_search.timed import Timed
 from gdrn_search.worker import Worker, find_chief, follow
 
 from keras_gdrn.data import DATASETS
-from keras_gdrn.training import RECIPES, OutOfTime, Recipe, TimeLimit, claim_folder
+from keras_gdrn.training import (
+    RECIPES,
+    OutOfTime,
+    Recipe,
+    TimeLimit,
+    claim_folder,
+    lock_folder,
+)
 from keras_gdrn.tuning import (
     GaussDerResNetHyperModel,
     plot_trials,
@@ -83,30 +90,31 @@ def main() -> None:
 def alone(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
     """The whole search on this machine."""
     tests = trial_data.validation(options)
-    claim_folder(options.out, settings(options, hypermodel))
-    tuner = make_tuner(options, hypermodel)
-    try:
-        search(tuner, options, tests)
-    except OutOfTime as reason:
-        print(f"{reason}; the same command goes on")
-    write(tuner, options.out)
+    with lock_folder(options.out):
+        claim_folder(options.out, settings(options, hypermodel))
+        tuner = make_tuner(options, hypermodel)
+        try:
+            search(tuner, options, tests)
+        except OutOfTime as reason:
+            print(f"{reason}; the same command goes on")
+        write(tuner, options.out)
 
 
 def lead(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
     """The chief's part of a search on several machines."""
-    given = settings(options, hypermodel)
-    claim_folder(options.out, given)
-    tuner = make_tuner(options, hypermodel)
-    patience = 60 * options.patience
-    try:
-        serve(tuner, options.chief, digest(given), patience, tuner.limit)
-    except OutOfTime as reason:
-        print(f"{reason}; the same commands go on")
-    except NoWorkers:
-        if trained_trials(tuner):
-            write(tuner, options.out)
-        raise
-    write(tuner, options.out)
+    given, patience = settings(options, hypermodel), 60 * options.patience
+    with lock_folder(options.out):  # the workers need none: each has its own trials
+        claim_folder(options.out, given)
+        tuner = make_tuner(options, hypermodel)
+        try:
+            serve(tuner, options.chief, digest(given), patience, tuner.limit)
+        except OutOfTime as reason:
+            print(f"{reason}; the same commands go on")
+        except NoWorkers:
+            if trained_trials(tuner):
+                write(tuner, options.out)
+            raise
+        write(tuner, options.out)
 
 
 def work(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:

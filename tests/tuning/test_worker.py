@@ -14,7 +14,7 @@ from gdrn_search.chief import Chief
 from gdrn_search.keras_tuner_internals import OracleServicer, calls, messages
 from gdrn_search.worker import find_chief, follow
 
-from keras_gdrn.training import TimeLimit
+from keras_gdrn.training import TimeLimit, lock_folder
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
@@ -113,6 +113,12 @@ def test_other_settings_than_the_chiefs(chief, tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match=r"(?s)a run with other settings.*seed: 5, no"):
         run_worker(monkeypatch, chief, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["settings.json"]
+
+
+def test_workers_share_the_folder_that_the_chief_keeps(chief, tmp_path, monkeypatch):
+    (tmp_path / "settings.json").write_text('{"seed": 5}')
+    with lock_folder(tmp_path), pytest.raises(SystemExit, match="with other settings"):
+        run_worker(monkeypatch, chief, tmp_path)
 
 
 def run_worker(monkeypatch, chief, out):
