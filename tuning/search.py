@@ -24,7 +24,8 @@ Workers may come and go. The chief, which needs no GPU, gives out the trials, ke
 `--max-trials` and `--max-minutes`, and writes the results. A worker that is silent for
 `--patience` minutes is given up, and its trial is given out once more. So long, too,
 the chief waits for workers and a worker for the chief. A chief that was killed goes on
-by the same command. All of them trust one another, and so must be a network's only.
+by the same command. It answers only calls with the token that is in the folder, in a
+file of its user's; nothing is encrypted, so the network must be a private one.
 
 The objective is of validation images, which are rescaled to the `--factors`. Where a
 data set has no validation split (digits, stl10_original), the last fifth of its
@@ -33,8 +34,6 @@ training part is held out.
 
 import argparse
 import dataclasses
-import hashlib
-import json
 import os
 import sys
 from pathlib import Path
@@ -45,6 +44,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import keras_tuner
 from gdrn_search import trial_data
+from gdrn_search.callers import make_token, read_token
 from gdrn_search.chief import NoWorkers, serve
 from gdrn_search.keras_tuner_internals import mend_keras_tuner, mend_reloaded
 from gdrn_search.options import SPACES, TUNERS, parse
@@ -102,12 +102,13 @@ def alone(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> 
 
 def lead(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
     """The chief's part of a search on several machines."""
-    given, patience = settings(options, hypermodel), 60 * options.patience
+    patience = 60 * options.patience
     with lock_folder(options.out):  # the workers need none: each has its own trials
-        claim_folder(options.out, given)
+        claim_folder(options.out, settings(options, hypermodel))
+        token = make_token(options.out)
         tuner = make_tuner(options, hypermodel)
         try:
-            serve(tuner, options.chief, digest(given), patience, tuner.limit)
+            serve(tuner, options.chief, token, patience, tuner.limit)
         except OutOfTime as reason:
             print(f"{reason}; the same commands go on")
         except NoWorkers:
@@ -121,22 +122,13 @@ def work(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> N
     """A worker's part of a search on several machines."""
     patience = 60 * options.patience
     channel = find_chief(options.chief, patience)
-    if not (options.out / "settings.json").exists():
-        raise FileNotFoundError(
-            f"{options.out} is not the folder of the chief's search. --out must be a "
-            "folder that all machines see"
-        )
-    given = settings(options, hypermodel)
-    claim_folder(options.out, given)
+    token = read_token(options.out)
+    claim_folder(options.out, settings(options, hypermodel))
     tests = trial_data.validation(options)
     tuner = make_tuner(options, hypermodel)
-    follow(tuner, channel, digest(given), patience)
+    follow(tuner, channel, token, patience)
     search(tuner, options, tests)
     print("The search is over; the chief has the results")
-
-
-def digest(settings: dict) -> str:
-    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
