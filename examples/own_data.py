@@ -17,7 +17,6 @@ import argparse
 import dataclasses
 import json
 import math
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +27,10 @@ import common  # before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 import tensorflow as tf
-from commands import positive
 from image_files import Images, fingerprint, read_folder
 from predict import KNOWN, load
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, imresize
 from keras_gdrn.layers import (
     GaussDerConv,
@@ -54,12 +53,9 @@ from keras_gdrn.training import (
 )
 
 
+@errors_in_one_line()
 def main() -> None:
-    options = parse()
-    try:
-        run(options)
-    except (OSError, ValueError, FloatingPointError) as error:
-        sys.exit(f"error: {error}")
+    run(parse())
 
 
 def run(options: argparse.Namespace) -> None:

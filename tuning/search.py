@@ -51,6 +51,7 @@ from gdrn_search.options import SPACES, TUNERS, parse
 from gdrn_search.timed import Timed
 from gdrn_search.worker import Worker, find_chief, follow
 
+from keras_gdrn._commands import errors_in_one_line
 from keras_gdrn.data import DATASETS
 from keras_gdrn.training import (
     RECIPES,
@@ -76,15 +77,13 @@ AUGMENTED = {
 }
 
 
+@errors_in_one_line(RuntimeError)
 def main() -> None:
     options = parse(__doc__)
     keras.utils.set_random_seed(options.seed)
     mend_keras_tuner()
-    try:
-        hypermodel = make_hypermodel(options)
-        {None: alone, "chief": lead, "worker": work}[options.role](options, hypermodel)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"error: {error}")
+    hypermodel = make_hypermodel(options)
+    {None: alone, "chief": lead, "worker": work}[options.role](options, hypermodel)
 
 
 def alone(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
