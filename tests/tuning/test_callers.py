@@ -129,5 +129,7 @@ def test_chief_warns_of_the_network(host, tmp_path, monkeypatch, capsys):
     address = f"{host}:{free_port()}"
     serve(make_tuner(tmp_path), address, "a token", 60, TimeLimit())
     warned = capsys.readouterr().err
-    assert ("warning: other machines can reach" in warned) == (host == "0.0.0.0")
+    assert (f"warning: other machines can reach {address}" in warned) == (
+        host == "0.0.0.0"
+    )
     assert ("must be a private one" in warned) == (host == "0.0.0.0")

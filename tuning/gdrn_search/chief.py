@@ -22,9 +22,9 @@ from .keras_tuner_internals import OracleServicer, calls, leave_to_workers, mess
 
 WORKER = "worker"  # what a worker tells with each of its calls: its name
 _EXPOSED = (
-    "warning: other machines can reach this address. Calls without the token of the "
-    "search are refused, but nothing is encrypted, so that who can listen in knows the "
-    "token: the network must be a private one"
+    "other machines can reach {}. Calls without the token of the search are refused, "
+    "but nothing is encrypted, so that who can listen in knows the token: the network "
+    "must be a private one"
 )
 
 
@@ -200,6 +200,22 @@ def serve(
         OutOfTime, NoWorkers: if trials are left to be run.
     """
     pool = ThreadPoolExecutor(max_workers=1)  # no two calls, or a watch, at a time
+    server = _server(pool, address, token)
+    leave_to_workers(tuner.oracle, Path(tuner.project_dir))
+    tuner.save()
+    chief = Chief(tuner.oracle, patience, limit)
+    calls.add_OracleServicer_to_server(chief, server)
+    server.start()
+    print(f"Listening at {address} for workers")
+    try:
+        while not pool.submit(chief.watch).result():
+            time.sleep(1)
+    finally:
+        server.stop(grace=5).wait()
+
+
+def _server(pool: ThreadPoolExecutor, address: str, token: str) -> grpc.Server:
+    """A server, not started yet, that answers calls with the token alone."""
     server = grpc.server(
         pool,
         interceptors=[OnlyWithToken(token)],
@@ -212,16 +228,6 @@ def serve(
             f"cannot listen at {address}: the port is in use, or the host is not this "
             "machine"
         ) from None
-    leave_to_workers(tuner.oracle, Path(tuner.project_dir))
-    tuner.save()
-    chief = Chief(tuner.oracle, patience, limit)
-    calls.add_OracleServicer_to_server(chief, server)
-    server.start()
-    print(f"Listening at {address} for workers")
     if not is_loopback(address):
-        print(_EXPOSED, file=sys.stderr)
-    try:
-        while not pool.submit(chief.watch).result():
-            time.sleep(1)
-    finally:
-        server.stop(grace=5).wait()
+        print(f"warning: {_EXPOSED.format(address)}", file=sys.stderr)
+    return server
