@@ -39,6 +39,7 @@ from magnify import magnified, magnified_as_imresize
 from networks import network_and_images
 from tables import machine, print_header, print_row
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.data import imresize
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from keras_gdrn.models import feature_extractor, with_input_shape, with_sigma0
@@ -145,12 +146,13 @@ def compare_grids(model, images_at, options) -> None:
 PARTS = {"scores": compare_scores, "layers": compare_layers, "finer": compare_grids}
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--network", default="digits", help="see above")
-    parser.add_argument("--images", type=int, default=24)
-    parser.add_argument("--factor", type=float, default=2.0, help="S")
+    parser.add_argument("--images", type=positive(int), default=24)
+    parser.add_argument("--factor", type=positive(float), default=2.0, help="S")
     parser.add_argument("--whole-maps", action="store_true", help="not windows")
     parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
     options = parser.parse_args()

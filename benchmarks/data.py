@@ -22,6 +22,7 @@ import numpy as np
 import tensorflow as tf
 from tables import machine, print_header, print_row
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays, rescaled_h5, write_h5
 from keras_gdrn.data._load import prepared_directory
 from keras_gdrn.models import PRESETS, from_preset
@@ -155,19 +156,26 @@ def benchmark_share(arguments) -> None:
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit", type=int, default=2048, help="training images")
-    parser.add_argument("--test-limit", type=int, default=10_000, help="test images")
-    parser.add_argument("--batches", type=int, default=4, help="steps of an epoch")
+    parser.add_argument("--repeats", type=positive(int), default=3)
+    parser.add_argument(
+        "--limit", type=positive(int), default=2048, help="training images"
+    )
+    parser.add_argument(
+        "--test-limit", type=positive(int), default=10_000, help="test images"
+    )
+    parser.add_argument(
+        "--batches", type=positive(int), default=4, help="steps of an epoch"
+    )
     parser.add_argument(
         "--narrower",
-        type=int,
+        type=positive(int),
         default=8,
         help="what the widths of the preset are divided by, as it takes minutes",
     )
     return parser.parse_args()
 
 
+@errors_in_one_line()
 def main() -> None:
     arguments = parsed_arguments()
     print(

@@ -27,7 +27,6 @@ place at least, and none begins that would not end if it took the longest of the
 import argparse
 import dataclasses
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -42,6 +41,7 @@ from gpu_journal import Journal
 from gpu_precision import PRECISIONS
 from tables import machine
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.training import TimeLimit
 
 
@@ -86,7 +86,9 @@ def parsed_arguments() -> argparse.Namespace:
         "--only", nargs="+", default=gpu_plan.PARTS, choices=gpu_plan.PARTS
     )
     parser.add_argument("--presets", nargs="+", help="these networks alone")
-    parser.add_argument("--batch", type=int, help="images that a network is given")
+    parser.add_argument(
+        "--batch", type=positive(int), help="images that a network is given"
+    )
     parser.add_argument(
         "--precision", choices=PRECISIONS, default="bfloat16", help="of speed, batches"
     )
@@ -96,19 +98,17 @@ def parsed_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@errors_in_one_line()
 def main() -> None:
     options = parsed_arguments()
-    try:
-        plan = planned(options)
-        about = {
-            "device": jax.devices()[0].device_kind,
-            "machine": machine(),
-            "batch": plan.batch,
-            "quick": options.quick,
-        }
-        journal = Journal(options.out / "measurements.jsonl", about)
-    except ValueError as error:
-        sys.exit(f"error: {error}")
+    plan = planned(options)
+    about = {
+        "device": jax.devices()[0].device_kind,
+        "machine": machine(),
+        "batch": plan.batch,
+        "quick": options.quick,
+    }
+    journal = Journal(options.out / "measurements.jsonl", about)
     complete = measure_all(plan, options, journal)
     print("\n".join(map(str, gpu_report.write(journal, options.out))))
     if not complete:

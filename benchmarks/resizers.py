@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 from tables import machine, print_header, print_row
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, imresize
 from keras_gdrn.data._load import load
 
@@ -107,10 +108,11 @@ def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
     parser.add_argument("--dataset", default="cifar10", choices=list(DATASETS))
-    parser.add_argument("--limit", type=int, default=1000, help="test images")
+    parser.add_argument("--limit", type=positive(int), default=1000, help="test images")
     return parser.parse_args()
 
 
+@errors_in_one_line()
 def main() -> None:
     arguments = parsed_arguments()
     images = test_images(arguments)

@@ -24,6 +24,7 @@ import measure
 import numpy as np
 from tables import machine, print_header, print_row
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import PRESETS
 
@@ -141,19 +142,20 @@ def parsed_arguments():
     parser.add_argument(
         "--names", nargs="+", help="these networks alone; ratios to the first"
     )
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--batch", type=positive(int), default=8)
+    parser.add_argument("--repeats", type=positive(int), default=5)
     parser.add_argument(
-        "--sigmas", type=float, nargs="+", default=[0.5, 1, 2, 3, 6, 12]
+        "--sigmas", type=positive(float), nargs="+", default=[0.5, 1, 2, 3, 6, 12]
     )
-    parser.add_argument("--widths", type=int, nargs="+", default=[64, 192])
-    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--widths", type=positive(int), nargs="+", default=[64, 192])
+    parser.add_argument("--size", type=positive(int), default=64)
     parser.add_argument("--name", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.shapes = [(width, arguments.size) for width in arguments.widths]
     return arguments
 
 
+@errors_in_one_line()
 def main() -> None:
     arguments = parsed_arguments()
     if arguments.what == "one":

@@ -23,7 +23,6 @@ import argparse
 import dataclasses
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -33,6 +32,7 @@ import keras
 import numpy as np
 import packed_images
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn._markdown import aligned
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescale
 from keras_gdrn.evaluation import scale_generalization
@@ -131,14 +131,18 @@ def parsed_arguments() -> argparse.Namespace:
     parser.add_argument("files", type=Path, nargs="*", help="of packed images")
     parser.add_argument("--pack", type=Path, help="folder to write such files into")
     parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
-    parser.add_argument("--parts", type=int, default=2, help="how many files to pack")
+    parser.add_argument(
+        "--parts", type=positive(int), default=2, help="how many files to pack"
+    )
     parser.add_argument("--out", type=Path, help="folder of the run")
     parser.add_argument("--max-minutes", type=float, help="of this call")
     parser.add_argument(
         "--preset", choices=("rescaled_cifar10", "cifar10"), default="rescaled_cifar10"
     )
-    parser.add_argument("--epochs", type=int, help="by default the paper's")
-    parser.add_argument("--batch-size", type=int, help="by default the paper's")
+    parser.add_argument("--epochs", type=positive(int), help="by default the paper's")
+    parser.add_argument(
+        "--batch-size", type=positive(int), help="by default the paper's"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--precision", choices=("bfloat16", "float32"), default="bfloat16"
@@ -149,6 +153,7 @@ def parsed_arguments() -> argparse.Namespace:
     return options
 
 
+@errors_in_one_line()
 def main() -> None:
     options = parsed_arguments()
     mixed = options.precision != "float32"
@@ -160,9 +165,6 @@ def main() -> None:
         accuracies = evaluate(train(options, limit), options, limit)
     except OutOfTime:
         return print("Out of time; the same command goes on.")
-    except (OSError, ValueError, FloatingPointError) as error:
-        # Files that are not there or not packed; another run; a loss not finite.
-        sys.exit(f"error: {error}")
     cells = [f"{100 * accuracy:.2f} %" for accuracy in accuracies.values()]
     print(aligned([list(accuracies), cells]))
 

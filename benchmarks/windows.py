@@ -21,6 +21,7 @@ import numpy as np
 from tables import print_header, print_row
 
 import keras_gdrn  # noqa: F401  the layers that a file may hold
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.models import with_input_shape, with_sigma0
 
@@ -28,10 +29,11 @@ EXTENTS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0)
 FACTORS = (0.5, 1.0, 2.0)
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path)
-    parser.add_argument("--images", type=int, default=600)
+    parser.add_argument("--images", type=positive(int), default=600)
     parser.add_argument("--data-dir")
     options = parser.parse_args()
     experiment = json.loads((options.run / "results.json").read_text())["experiment"]

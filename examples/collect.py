@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from commands import errors_in_one_line
 from common import aligned
 from experiments import EXPERIMENTS
 
+from keras_gdrn._commands import errors_in_one_line
 from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.visualization import plot_scale_generalization, size_label
 

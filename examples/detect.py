@@ -20,6 +20,7 @@ from scipy.ndimage import maximum_filter
 from scipy.special import expit
 from segment import class_maps
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.layers import ScaleChannels
 
 SIGMA0 = (1.0, 1.4, 2.0, 2.8)
@@ -29,11 +30,16 @@ THRESHOLD = 0.3  # of the probability: the focal loss is cautious
 NEIGHBORHOOD = (3, 9, 9, len(CLASSES))  # scales, pixels, pixels, classes
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenes", type=int, default=600, help="for training")
-    parser.add_argument("--tests", type=int, default=60, help="scenes of each size")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument(
+        "--scenes", type=positive(int), default=600, help="for training"
+    )
+    parser.add_argument(
+        "--tests", type=positive(int), default=60, help="scenes of each size"
+    )
+    parser.add_argument("--epochs", type=positive(int), default=2)
     options = parser.parse_args()
     keras.utils.set_random_seed(0)
     model = detector()

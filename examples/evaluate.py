@@ -8,7 +8,6 @@ scale_selection.png.
 """
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -18,22 +17,21 @@ import common  # before Keras: it keeps TensorFlow quiet
 import keras
 from sources import add_source, source_of
 
+from keras_gdrn._commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.models import with_input_shape
 from keras_gdrn.training import claim_folder
 
 
+@errors_in_one_line()
 def main() -> None:
     options = parse()
     settings = {**vars(options), "model": str(options.model)}
     for name in ("out", "data_dir", "download", "h5"):
         del settings[name]
     settings["images"] = source_of(options).kind
-    try:
-        claim_folder(options.out, settings)
-        evaluate(options)
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {error}")
+    claim_folder(options.out, settings)
+    evaluate(options)
 
 
 def evaluate(options: argparse.Namespace) -> None:

@@ -6,21 +6,19 @@ The images are not read. `reproduce.py … --h5 files` trains and tests on them.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
+from keras_gdrn._commands import errors_in_one_line
 from keras_gdrn.data import h5_report
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    try:
-        print(h5_report(parser.parse_args().folder))
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {error}")
+    print(h5_report(parser.parse_args().folder))
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ from common import evaluate, parameters, test_sets  # first: it keeps TensorFlow
 # isort: split
 import keras
 import numpy as np
-from commands import errors_in_one_line
 from sources import add_source, source_of
 
 import keras_gdrn.models
+from keras_gdrn._commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.models import Trained, from_preset, with_input_shape
 

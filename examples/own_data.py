@@ -17,7 +17,6 @@ import argparse
 import dataclasses
 import json
 import math
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +27,10 @@ import common  # before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 import tensorflow as tf
-from commands import positive
 from image_files import Images, fingerprint, read_folder
 from predict import KNOWN, load
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, imresize
 from keras_gdrn.layers import (
     GaussDerConv,
@@ -45,15 +44,18 @@ from keras_gdrn.models import (
     scale_channel,
     with_input_shape,
 )
-from keras_gdrn.training import Recipe, Stage, claim_folder, train_in_stages
+from keras_gdrn.training import (
+    Recipe,
+    Stage,
+    claim_folder,
+    lock_folder,
+    train_in_stages,
+)
 
 
+@errors_in_one_line()
 def main() -> None:
-    options = parse()
-    try:
-        run(options)
-    except (OSError, ValueError, FloatingPointError) as error:
-        sys.exit(f"error: {error}")
+    run(parse())
 
 
 def run(options: argparse.Namespace) -> None:
@@ -63,21 +65,23 @@ def run(options: argparse.Namespace) -> None:
     side = options.side
     train, test, classes = read_folder(options.folder, 2 * side, channels, options.seed)
     decided = {"classes": classes, "images": fingerprint(train, test)}
-    claim_folder(options.out, {**settings(options), **decided})
-    keras.utils.set_random_seed(options.seed)
-    shape, count = (side, side, channels), len(classes)
-    channel = (
-        transferred(before, count, shape) if before else fresh(options, shape, count)
-    )
-    model = trained(channel, train, options)
-    save(model, classes, options)
-    record = {
-        "classes": classes,
-        "images": {"training": len(train.labels), "test": len(test.labels)},
-        "parameters": common.parameters(model),
-        "seconds": {"training": time.perf_counter() - start},
-    }
-    write_test(model, test, record, options)
+    with lock_folder(options.out):
+        claim_folder(options.out, {**settings(options), **decided})
+        keras.utils.set_random_seed(options.seed)
+        shape, count = (side, side, channels), len(classes)
+        if before:
+            channel = transferred(before, count, shape)
+        else:
+            channel = fresh(options, shape, count)
+        model = trained(channel, train, options)
+        save(model, classes, options)
+        record = {
+            "classes": classes,
+            "images": {"training": len(train.labels), "test": len(test.labels)},
+            "parameters": common.parameters(model),
+            "seconds": {"training": time.perf_counter() - start},
+        }
+        write_test(model, test, record, options)
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import argparse
 import dataclasses
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ import common  # noqa: F401, before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 import numpy as np
-from commands import positive
 from image_files import MODES, read_image
 from matplotlib.figure import Figure
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.data import rescale
 from keras_gdrn.evaluation import scale_shares
 from keras_gdrn.layers import ScaleChannels, ScalePooling
@@ -64,12 +63,9 @@ class Answer:
         return self.sigma0[int(np.argmax(self.shares))]
 
 
+@errors_in_one_line()
 def main() -> None:
-    options = parse()
-    try:
-        predict(options)
-    except (OSError, ValueError) as error:
-        sys.exit(f"error: {error}")
+    predict(parse())
 
 
 def predict(options: argparse.Namespace) -> None:

@@ -49,11 +49,13 @@ from listing import listing
 from settings import settings, tell_versions
 from sources import add_source, source_of
 
+from keras_gdrn._commands import errors_in_one_line
 from keras_gdrn.models import HEAD_INITIALIZERS
 from keras_gdrn.training import OutOfTime, TimeLimit, claim_folder, on_devices
 from keras_gdrn.training._processes import is_first, of_first
 
 
+@errors_in_one_line()
 def main() -> None:
     options = parse()
     if options.list:
@@ -77,7 +79,7 @@ def main() -> None:
 
 
 def start(options: argparse.Namespace) -> None:
-    """Reproduces what is asked for, or ends with an error or what to do next."""
+    """Reproduces what is asked for, or tells what to do next."""
     try:
         if options.figure:
             reproduce_figure(options)
@@ -85,9 +87,6 @@ def start(options: argparse.Namespace) -> None:
             reproduce(options)
     except OutOfTime:
         print("Out of time; the same command goes on.")
-    except (OSError, ValueError, FloatingPointError) as error:
-        # Other settings, absent data, a full disk; a loss that is not finite.
-        sys.exit(f"error: {error}")
 
 
 def reproduce(options: argparse.Namespace) -> None:

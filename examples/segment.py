@@ -16,6 +16,7 @@ import keras
 import numpy as np
 from scenes import CANVAS, CLASSES, make_scenes
 
+from keras_gdrn._commands import errors_in_one_line, positive
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
@@ -27,11 +28,16 @@ SIGMA0 = (1.0, 1.4, 2.0, 2.8)
 TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenes", type=int, default=600, help="for training")
-    parser.add_argument("--tests", type=int, default=60, help="scenes of each size")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument(
+        "--scenes", type=positive(int), default=600, help="for training"
+    )
+    parser.add_argument(
+        "--tests", type=positive(int), default=60, help="scenes of each size"
+    )
+    parser.add_argument("--epochs", type=positive(int), default=2)
     options = parser.parse_args()
     keras.utils.set_random_seed(0)
     model = segmentation_network()

@@ -24,7 +24,8 @@ Workers may come and go. The chief, which needs no GPU, gives out the trials, ke
 `--max-trials` and `--max-minutes`, and writes the results. A worker that is silent for
 `--patience` minutes is given up, and its trial is given out once more. So long, too,
 the chief waits for workers and a worker for the chief. A chief that was killed goes on
-by the same command. All of them trust one another, and so must be a network's only.
+by the same command. It answers only calls with the token that is in the folder, in a
+file of its user's; nothing is encrypted, so the network must be a private one.
 
 The objective is of validation images, which are rescaled to the `--factors`. Where a
 data set has no validation split (digits, stl10_original), the last fifth of its
@@ -33,8 +34,6 @@ training part is held out.
 
 import argparse
 import dataclasses
-import hashlib
-import json
 import os
 import sys
 from pathlib import Path
@@ -45,14 +44,23 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import keras_tuner
 from gdrn_search import trial_data
+from gdrn_search.callers import make_token, read_token
 from gdrn_search.chief import NoWorkers, serve
 from gdrn_search.keras_tuner_internals import mend_keras_tuner, mend_reloaded
 from gdrn_search.options import SPACES, TUNERS, parse
 from gdrn_search.timed import Timed
 from gdrn_search.worker import Worker, find_chief, follow
 
+from keras_gdrn._commands import errors_in_one_line
 from keras_gdrn.data import DATASETS
-from keras_gdrn.training import RECIPES, OutOfTime, Recipe, TimeLimit, claim_folder
+from keras_gdrn.training import (
+    RECIPES,
+    OutOfTime,
+    Recipe,
+    TimeLimit,
+    claim_folder,
+    lock_folder,
+)
 from keras_gdrn.tuning import (
     GaussDerResNetHyperModel,
     plot_trials,
@@ -69,66 +77,57 @@ AUGMENTED = {
 }
 
 
+@errors_in_one_line(RuntimeError)
 def main() -> None:
     options = parse(__doc__)
     keras.utils.set_random_seed(options.seed)
     mend_keras_tuner()
-    try:
-        hypermodel = make_hypermodel(options)
-        {None: alone, "chief": lead, "worker": work}[options.role](options, hypermodel)
-    except (OSError, RuntimeError, ValueError) as error:
-        sys.exit(f"error: {error}")
+    hypermodel = make_hypermodel(options)
+    {None: alone, "chief": lead, "worker": work}[options.role](options, hypermodel)
 
 
 def alone(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
     """The whole search on this machine."""
     tests = trial_data.validation(options)
-    claim_folder(options.out, settings(options, hypermodel))
-    tuner = make_tuner(options, hypermodel)
-    try:
-        search(tuner, options, tests)
-    except OutOfTime as reason:
-        print(f"{reason}; the same command goes on")
-    write(tuner, options.out)
+    with lock_folder(options.out):
+        claim_folder(options.out, settings(options, hypermodel))
+        tuner = make_tuner(options, hypermodel)
+        try:
+            search(tuner, options, tests)
+        except OutOfTime as reason:
+            print(f"{reason}; the same command goes on")
+        write(tuner, options.out)
 
 
 def lead(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
     """The chief's part of a search on several machines."""
-    given = settings(options, hypermodel)
-    claim_folder(options.out, given)
-    tuner = make_tuner(options, hypermodel)
     patience = 60 * options.patience
-    try:
-        serve(tuner, options.chief, digest(given), patience, tuner.limit)
-    except OutOfTime as reason:
-        print(f"{reason}; the same commands go on")
-    except NoWorkers:
-        if trained_trials(tuner):
-            write(tuner, options.out)
-        raise
-    write(tuner, options.out)
+    with lock_folder(options.out):  # the workers need none: each has its own trials
+        claim_folder(options.out, settings(options, hypermodel))
+        token = make_token(options.out)
+        tuner = make_tuner(options, hypermodel)
+        try:
+            serve(tuner, options.chief, token, patience, tuner.limit)
+        except OutOfTime as reason:
+            print(f"{reason}; the same commands go on")
+        except NoWorkers:
+            if trained_trials(tuner):
+                write(tuner, options.out)
+            raise
+        write(tuner, options.out)
 
 
 def work(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
     """A worker's part of a search on several machines."""
     patience = 60 * options.patience
     channel = find_chief(options.chief, patience)
-    if not (options.out / "settings.json").exists():
-        raise FileNotFoundError(
-            f"{options.out} is not the folder of the chief's search. --out must be a "
-            "folder that all machines see"
-        )
-    given = settings(options, hypermodel)
-    claim_folder(options.out, given)
+    token = read_token(options.out)
+    claim_folder(options.out, settings(options, hypermodel))
     tests = trial_data.validation(options)
     tuner = make_tuner(options, hypermodel)
-    follow(tuner, channel, digest(given), patience)
+    follow(tuner, channel, token, patience)
     search(tuner, options, tests)
     print("The search is over; the chief has the results")
-
-
-def digest(settings: dict) -> str:
-    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:

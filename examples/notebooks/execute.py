@@ -15,9 +15,12 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+from keras_gdrn._commands import errors_in_one_line
+
 FOLDER = Path(__file__).parent
 
 
+@errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -28,6 +28,7 @@ def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
     Raises:
         BlockingIOError: if the folder belongs to another process, or to another call in
             this one.
+        OSError: if the file system has no locks.
 
     Example:
 
@@ -58,6 +59,12 @@ def _locked(path: Path) -> IO:
             raise BlockingIOError(
                 f"{path.parent} is in use by another process, which is at work on the "
                 "same run: wait for its end, or choose another folder."
+            ) from error
+        except OSError as error:
+            file.close()
+            raise OSError(
+                f"{path.parent} must be on a file system with locks, which keep a "
+                f"folder to one process. Received: {error}"
             ) from error
         file.close()  # whoever had it has just removed it
 

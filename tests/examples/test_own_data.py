@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_gdrn.training import lock_folder
 from tests.examples._images import network, write_folder, write_image
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own_data.md"
@@ -76,6 +77,13 @@ def test_from_a_folder_to_answers(run, tmp_path, monkeypatch, capsys):
     write_image(tmp_path / "photos/dark/new.png", (12, 12), 10)
     with pytest.raises(SystemExit, match=r"images: 16 and 4 .*, now 17 and 4 held"):
         run("photos", *SMALL, "--out", "first")
+
+
+def test_one_folder_is_of_one_process(run, tmp_path):
+    write_folder(tmp_path / "photos")
+    with lock_folder("mine"), pytest.raises(SystemExit, match="mine is in use by"):
+        run("photos", *SMALL, "--out", "mine")
+    assert not list((tmp_path / "mine").iterdir())
 
 
 def test_each_image_is_read_once_with_its_label(script, tmp_path):

@@ -1,5 +1,6 @@
 """The folder of a run: what it refuses, who may use it, and what is damaged."""
 
+import errno
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
+from keras_gdrn.training import Recipe, _lock, claim_folder, fit, lock_folder
 from keras_gdrn.training._settings import architecture
 
 RNG = np.random.default_rng(0)
@@ -182,6 +183,15 @@ def test_one_folder_is_of_one_process(tmp_path):
     assert not list(tmp_path.iterdir())
     train(tmp_path)
     train(tmp_path)  # the folder is free again after each
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def failing(file):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(_lock, "_lock", failing)
+    with pytest.raises(OSError, match=r"file system with locks.*No locks available"):
+        train(tmp_path)
 
 
 def test_a_call_that_failed_does_not_keep_the_folder(tmp_path):

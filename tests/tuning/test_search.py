@@ -12,6 +12,7 @@ import search
 from gdrn_search import trial_data
 
 from keras_gdrn.data import DATASETS, rescaled_arrays
+from keras_gdrn.training import lock_folder
 from keras_gdrn.tuning import SearchSpace
 
 pytestmark = pytest.mark.filterwarnings(
@@ -141,6 +142,19 @@ def test_full_disk_spoils_nothing(command, tmp_path):
     (trials / "partial-oracle.json").unlink()
     with pytest.raises(SystemExit, match="2 trials: 0 trained, 2 not trained"):
         command(*arguments, "--max-trials", 2)
+
+
+CHIEF = ("--role", "chief", "--chief", "127.0.0.1:5000", "--patience", "0.1")
+
+
+@pytest.mark.parametrize("role", [(), CHIEF])
+def test_one_folder_is_of_one_process(command, tmp_path, role):
+    with (
+        lock_folder(tmp_path / "found"),
+        pytest.raises(SystemExit, match=r"error: .*found is in use by another process"),
+    ):
+        command(*LITTLE, *role, "--out", tmp_path / "found")
+    assert not list((tmp_path / "found").iterdir())
 
 
 def test_folder_of_something_else(command, tmp_path):

@@ -10,11 +10,12 @@ import grpc
 import keras_tuner
 import pytest
 import search
+from gdrn_search.callers import OnlyWithToken, make_token
 from gdrn_search.chief import Chief
 from gdrn_search.keras_tuner_internals import OracleServicer, calls, messages
 from gdrn_search.worker import find_chief, follow
 
-from keras_gdrn.training import TimeLimit
+from keras_gdrn.training import TimeLimit, lock_folder
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
@@ -38,8 +39,10 @@ def nobody():
 
 @contextlib.contextmanager
 def serving(service):
-    """The address at which a service answers."""
-    server = grpc.server(ThreadPoolExecutor(max_workers=1))
+    """The address at which a service answers calls with the token "this"."""
+    server = grpc.server(
+        ThreadPoolExecutor(max_workers=1), interceptors=[OnlyWithToken("this")]
+    )
     calls.add_OracleServicer_to_server(service, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -52,15 +55,15 @@ def chief():
     """The address of a chief."""
     objective = keras_tuner.Objective("score", "max")
     oracle = keras_tuner.oracles.RandomSearchOracle(objective)
-    with serving(Chief(oracle, "this", 60, TimeLimit())) as address:
+    with serving(Chief(oracle, 60, TimeLimit())) as address:
         yield address
 
 
-def worker_of(channel, search, patience=60):
+def worker_of(channel, token, patience=60):
     """As much of a worker as calls the chief."""
     stub = calls.OracleStub(channel)
     tuner = SimpleNamespace(oracle=SimpleNamespace(stub=stub))
-    follow(tuner, channel, search, patience)
+    follow(tuner, channel, token, patience)
     return tuner
 
 
@@ -109,10 +112,22 @@ def test_folder_that_is_not_the_chiefs(chief, tmp_path, monkeypatch):
 
 
 def test_other_settings_than_the_chiefs(chief, tmp_path, monkeypatch):
-    (tmp_path / "settings.json").write_text('{"seed": 5}')
+    a_search_of_other_settings(tmp_path)
     with pytest.raises(SystemExit, match=r"(?s)a run with other settings.*seed: 5, no"):
         run_worker(monkeypatch, chief, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["settings.json"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["settings.json", "token"]
+
+
+def test_workers_share_the_folder_that_the_chief_keeps(chief, tmp_path, monkeypatch):
+    a_search_of_other_settings(tmp_path)
+    with lock_folder(tmp_path), pytest.raises(SystemExit, match="with other settings"):
+        run_worker(monkeypatch, chief, tmp_path)
+
+
+def a_search_of_other_settings(folder):
+    (folder / "settings.json").write_text('{"seed": 5}')
+    make_token(folder)
 
 
 def run_worker(monkeypatch, chief, out):

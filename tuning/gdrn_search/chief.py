@@ -5,6 +5,7 @@ gives out trials that workers are still at.
 """
 
 import contextlib
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +17,15 @@ from keras_tuner.engine.trial import Trial, TrialStatus
 
 from keras_gdrn.training import OutOfTime, TimeLimit
 
+from .callers import OnlyWithToken, is_loopback
 from .keras_tuner_internals import OracleServicer, calls, leave_to_workers, messages
 
-# What a worker tells with each of its calls: its name, and of which search it is.
-WORKER, SEARCH = "worker", "search"
+WORKER = "worker"  # what a worker tells with each of its calls: its name
+_EXPOSED = (
+    "other machines can reach {}. Calls without the token of the search are refused, "
+    "but nothing is encrypted, so that who can listen in knows the token: the network "
+    "must be a private one"
+)
 
 
 class NoWorkers(RuntimeError):
@@ -37,7 +43,6 @@ class Chief(OracleServicer):
 
     Args:
         oracle: of a Keras Tuner.
-        search: what identifies the search. Workers of another one are sent away.
         patience: a worker is given up after so many seconds of silence, and the search
             after so many without workers. Only those count in which `watch` is called:
             not the time in which the chief itself was busy.
@@ -47,14 +52,12 @@ class Chief(OracleServicer):
     def __init__(
         self,
         oracle: keras_tuner.Oracle,
-        search: str,
         patience: float,
         limit: TimeLimit,
     ):
         super().__init__(oracle)
         oracle.max_retries_per_trial = 1
         oracle.verbose = 0  # what is printed here is of several trials at a time
-        self.search = search
         self.patience = patience
         self.limit = limit
         self.silent = dict.fromkeys(oracle.ongoing_trials, 0)  # seconds, of each worker
@@ -122,14 +125,12 @@ class Chief(OracleServicer):
     @contextlib.contextmanager
     def _caller(self, context, trial_id: str | None = None) -> Iterator[str]:
         """The name of the worker that calls, which is alive. An error is the end."""
-        told = dict(context.invocation_metadata())
-        ours = trial_id is None or trial_id in self.oracle.trials
-        if told.get(SEARCH) != self.search or not ours:
+        if trial_id is not None and trial_id not in self.oracle.trials:
             context.abort(
                 grpc.StatusCode.FAILED_PRECONDITION,
-                "the chief has another search, of other settings or in another folder",
+                f"the chief has no trial {trial_id}: it is of another search",
             )
-        worker = told[WORKER]
+        worker = dict(context.invocation_metadata())[WORKER]
         if worker not in self.silent:
             print(f"Worker {worker} is here")
         self.silent[worker] = 0
@@ -182,7 +183,7 @@ class Chief(OracleServicer):
 def serve(
     tuner: keras_tuner.Tuner,
     address: str,
-    search: str,
+    token: str,
     patience: float,
     limit: TimeLimit,
 ) -> None:
@@ -191,24 +192,18 @@ def serve(
     Args:
         tuner: made as for a search on one machine, after `mend_reloaded`.
         address: where to listen, `HOST:PORT`.
-        search, patience, limit: as `Chief`.
+        token: of the search, from `make_token`. Calls without it are refused.
+        patience, limit: as `Chief`.
 
     Raises:
         OSError: if it cannot listen there.
         OutOfTime, NoWorkers: if trials are left to be run.
     """
     pool = ThreadPoolExecutor(max_workers=1)  # no two calls, or a watch, at a time
-    server = grpc.server(pool, options=[("grpc.so_reuseport", 0)])
-    try:
-        server.add_insecure_port(address)
-    except RuntimeError:
-        raise OSError(
-            f"cannot listen at {address}: the port is in use, or the host is not this "
-            "machine"
-        ) from None
+    server = _server(pool, address, token)
     leave_to_workers(tuner.oracle, Path(tuner.project_dir))
     tuner.save()
-    chief = Chief(tuner.oracle, search, patience, limit)
+    chief = Chief(tuner.oracle, patience, limit)
     calls.add_OracleServicer_to_server(chief, server)
     server.start()
     print(f"Listening at {address} for workers")
@@ -217,3 +212,22 @@ def serve(
             time.sleep(1)
     finally:
         server.stop(grace=5).wait()
+
+
+def _server(pool: ThreadPoolExecutor, address: str, token: str) -> grpc.Server:
+    """A server, not started yet, that answers calls with the token alone."""
+    server = grpc.server(
+        pool,
+        interceptors=[OnlyWithToken(token)],
+        options=[("grpc.so_reuseport", 0)],
+    )
+    try:
+        server.add_insecure_port(address)
+    except RuntimeError:
+        raise OSError(
+            f"cannot listen at {address}: the port is in use, or the host is not this "
+            "machine"
+        ) from None
+    if not is_loopback(address):
+        print(f"warning: {_EXPOSED.format(address)}", file=sys.stderr)
+    return server

@@ -10,7 +10,8 @@ import time
 import grpc
 import keras_tuner
 
-from .chief import SEARCH, WORKER
+from .callers import TOKEN
+from .chief import WORKER
 from .keras_tuner_internals import call_through
 
 BEAT = 2.0  # seconds between signs of life
@@ -74,18 +75,18 @@ def find_chief(address: str, patience: float) -> grpc.Channel:
 
 
 def follow(
-    tuner: keras_tuner.Tuner, channel: grpc.Channel, search: str, patience: float
+    tuner: keras_tuner.Tuner, channel: grpc.Channel, token: str, patience: float
 ) -> None:
     """Makes a tuner call the chief through `channel`, as `Chief` wants to be called.
 
     Args:
         tuner: a `Worker`.
         channel: from `find_chief`.
-        search: what identifies the search.
+        token: of the search, from `read_token`.
         patience: how long to wait for an answer, in seconds.
     """
     tuner.tuner_id = f"{socket.gethostname()}-{secrets.token_hex(2)}"
-    told = ((WORKER, tuner.tuner_id), (SEARCH, search))
+    told = ((WORKER, tuner.tuner_id), (TOKEN, token))
     call_through(tuner, grpc.intercept_channel(channel, _Patient(told, patience)))
 
 

@@ -1,4 +1,7 @@
-"""How a command ends when a file, a folder, an option or the disk is not fit."""
+"""How a command ends when a file, a folder, an option or the disk is not fit.
+
+For the commands in `examples`, `tuning` and `benchmarks`.
+"""
 
 import argparse
 import contextlib
@@ -8,11 +11,14 @@ from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
-def errors_in_one_line() -> Iterator[None]:
-    """Decorates a `main`: what it is told wrong is no reason for a traceback."""
+def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
+    """Decorates a `main`: what it is told wrong is no reason for a traceback.
+
+    A loss that is not finite is a `FloatingPointError`; `others` are added.
+    """
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, FloatingPointError, *others) as error:
         sys.exit(f"error: {error}")
 
 
