@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -28,7 +29,9 @@ def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
     Raises:
         BlockingIOError: if the folder belongs to another process, or to another call in
             this one.
-        OSError: if the file system has no locks.
+
+    Warns:
+        UserWarning: if the file system has no locks.
 
     Example:
 
@@ -60,12 +63,13 @@ def _locked(path: Path) -> IO:
                 f"{path.parent} is in use by another process, which is at work on the "
                 "same run: wait for its end, or choose another folder."
             ) from error
-        except OSError as error:
-            file.close()
-            raise OSError(
-                f"{path.parent} must be on a file system with locks, which keep a "
-                f"folder to one process. Received: {error}"
-            ) from error
+        except OSError as error:  # some network file systems, drives in the cloud
+            warnings.warn(
+                f"The file system of {path.parent} has no locks ({error}): nothing "
+                "keeps a second process from the same folder. Start only one.",
+                stacklevel=4,
+            )
+            return file
         file.close()  # whoever had it has just removed it
 
 
