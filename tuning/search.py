@@ -48,6 +48,7 @@ from gdrn_search.callers import make_token, read_token
 from gdrn_search.chief import NoWorkers, serve
 from gdrn_search.keras_tuner_internals import mend_keras_tuner, mend_reloaded
 from gdrn_search.options import SPACES, TUNERS, parse
+from gdrn_search.state import check_state
 from gdrn_search.timed import Timed
 from gdrn_search.worker import Worker, find_chief, follow
 
@@ -175,6 +176,7 @@ def make_tuner(
     if options.tuner == "hyperband":  # as many iterations as there is time for
         length = {"max_epochs": options.epochs, "hyperband_iterations": None}
     is_worker = options.role == "worker"
+    check_state(options.out / "trials")
     parts = (Worker, Timed) if is_worker else (Timed,)
     tuner = type("TimedTuner", (*parts, TUNERS[options.tuner]), {})(
         hypermodel,

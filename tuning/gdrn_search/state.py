@@ -1,0 +1,57 @@
+"""The files of a search, looked at before Keras Tuner reads them.
+
+It would end in a KeyError or the like that names no file.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras_tuner
+
+
+def check_state(folder: Path) -> None:
+    """What Keras Tuner has written into a folder must be what it can read.
+
+    Args:
+        folder: of the trials; one that is not there yet is fine.
+
+    Raises:
+        ValueError: names the first file that is damaged or of something else.
+    """
+    for file in sorted(folder.glob("trial_*/trial.json")):
+        _check(file, _check_trial)
+    for file in sorted(folder.glob("oracle.json")):
+        _check(file, _check_oracle)
+    for file in sorted(folder.glob("tuner*.json")):
+        _check(file, lambda state: None)
+
+
+def _check(file: Path, check: Callable[[dict], None]) -> None:
+    try:
+        state = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(state, dict):
+            raise TypeError(f"{str(state)[:40]!r} is no object")
+        check(state)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{file} must be a file of Keras Tuner's, and is damaged or of something "
+            "else. Copy it back from a backup, or search anew in another folder. "
+            f"Received: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_trial(state: dict[str, Any]) -> None:
+    keras_tuner.engine.trial.Trial.from_state(state)
+
+
+def _check_oracle(state: dict[str, Any]) -> None:
+    keras_tuner.HyperParameters.from_config(state["hyperparameters"])
+    any_oracle = keras_tuner.oracles.RandomSearchOracle(
+        keras_tuner.Objective("any", "max"), max_trials=1
+    )
+    like = json.loads(json.dumps(any_oracle.get_state()))
+    for name, expected in like.items():
+        if type(state[name]) is not type(expected):
+            raise TypeError(f"{name} is {str(state[name])[:40]!r}")
