@@ -64,7 +64,8 @@ def train_in_stages(
         max_minutes: stop after an epoch if another one would not end within so many
             minutes, of all stages; at least one is trained.
         after_stage: called with each stage, its model and what `fit` returned.
-        callbacks, verbose: as for `fit`.
+        callbacks, verbose: as for `fit`. A callback that stops the training ends its
+            stage, and the next one follows.
         **options: further arguments of `fit`.
 
     Returns:
@@ -101,8 +102,9 @@ def train_in_stages(
             verbose=verbose,
             **options,
         )
-        if len(history.epoch) < stage.recipe.epochs:
-            raise OutOfTime(f"{stage.name}: {len(history.epoch)} epochs")
+        epochs = len(history.epoch)
+        if epochs < stage.recipe.epochs and _processes.of_first(limit.is_reached):
+            raise OutOfTime(f"{stage.name}: {epochs} epochs")
         if after_stage is not None:
             after_stage(stage, trained, history)
     return trained

@@ -9,8 +9,8 @@ import keras
 import keras_tuner
 
 from keras_gdrn.evaluation import scale_generalization
-from keras_gdrn.models import gauss_der_resnet, with_sigma0
-from keras_gdrn.training import RECIPES, Recipe, fit
+from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
 
 from ._compute import multiply_adds, parameters
 from ._data import check_batches, refuse, training_and_tests
@@ -160,36 +160,36 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             print(f"Not trained: {excess}")
             _pass_through(callbacks, model)
             return {**cost, "over_budget": 1, **_objectives(dict.fromkeys(tests, 0.0))}
-        epochs = epochs or self.base_recipe.epochs
-        for network, recipe in self._stages(hp, model, epochs, initial_epoch):
-            batches = data(recipe.batch_size) if callable(data) else data
-            options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
-            try:
-                # A trial that diverges is a bad one, not a failure.
-                fit(network, recipe, batches, check_finite=False, **options)
-            except ValueError as error:  # it would be that of every trial
-                raise keras_tuner.errors.FatalValueError(str(error)) from error
+
+        def batches(stage: Stage) -> Any:
+            return data(stage.recipe.batch_size) if callable(data) else data
+
+        stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
+        options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
+        try:
+            # A trial that diverges is a bad one, not a failure.
+            train_in_stages(model, stages, batches, check_finite=False, **options)
+        except ValueError as error:  # it would be that of every trial
+            raise keras_tuner.errors.FatalValueError(str(error)) from error
         result = scale_generalization(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}
 
     def _stages(
-        self, hp, model: keras.Model, epochs: int, first: int
-    ) -> list[tuple[keras.Model, Recipe]]:
-        """What is trained, with shared weights, in the epochs from `first` on."""
+        self, hp: keras_tuner.HyperParameters, epochs: int, first: int
+    ) -> list[Stage]:
+        """The stages, or what is left of them, in the epochs from `first` on."""
         single = max(0, min(self.single_scale_epochs, epochs) - first)
         joint = epochs - first - single
         stages = []
         if single:
-            stages.append((with_sigma0(model, [1.0]), self.recipe(hp, single)))
+            stages.append(Stage("one_channel", self.recipe(hp, single), (1.0,)))
         if joint:
             recipe = self.recipe(hp, joint)
             if self.single_scale_epochs:
-                rate = recipe.learning_rate / 2
-                recipe = dataclasses.replace(
-                    recipe, learning_rate=rate, warmup_epochs=0
-                )
-            stages.append((model, recipe))
+                half = {"learning_rate": recipe.learning_rate / 2, "warmup_epochs": 0}
+                recipe = dataclasses.replace(recipe, **half)
+            stages.append(Stage("all_channels", recipe))
         return stages
 
     def _excess(
