@@ -6,7 +6,7 @@ from typing import Any
 
 import keras_tuner
 
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import PRESETS, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
 # The paper's values for CIFAR-10.
@@ -62,7 +62,7 @@ class SearchSpace:
     order: tuple[int, ...] = (2, 3)
     scale_dropout: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3)
     sigma0_spacing: tuple[float, ...] = (2**0.25, 2**0.5, 2.0)
-    sigma0_range: tuple[float, float] = (2**-1.5, 2.0)
+    sigma0_range: tuple[float, float] = (SIX_SCALES[0], SIX_SCALES[-1])
     learning_rate: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02)
     weight_decay: tuple[float, ...] = (0.0125, 0.025, 0.05)
     label_smoothing: tuple[float, ...] = (0.0, 0.1)
