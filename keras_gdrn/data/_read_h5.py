@@ -1,7 +1,6 @@
 """Reading HDF5 files of rescaled images, found and checked before any pixel is read."""
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ._datasets import SIZE_FACTORS
+from ._write_h5 import SPLITS, stated_factor
 
-# The splits by the ends of their keys.
-SPLITS = {"train": "train", "val": "validation", "test": "test"}
 LARGEST = float(np.finfo("float32").max)
 # gzip cannot make more of a byte: what claims to is not there.
 MOST_COMPRESSED = 1100
@@ -95,7 +92,6 @@ class H5Split:
     path: Path
     key: str  # of the images, such as "x_test"
     shape: tuple[int, ...]  # (N, H, W, C), as they are read
-    channels: str  # where the file has them: "last", "first" or "none"
     chunk: int  # images that the file stores, and thus reads, together
     labels: np.ndarray  # (N,) int32
 
@@ -107,11 +103,7 @@ class H5Split:
         A `ValueError` says in which images values are not within `low` and `high`.
         """
         with _opened(self.path) as file:
-            images = _stored(file, self.key)[start:stop]
-            if self.channels == "none":
-                images = images[..., None]
-            elif self.channels == "first":
-                images = images.transpose(0, 2, 3, 1)
+            images, _ = _channels_last(_stored(file, self.key)[start:stop])
             if images.dtype.kind in "ui":
                 images = images / np.float32(255)
             images = images.astype("float32", copy=False)
@@ -135,19 +127,6 @@ def describe_h5(path: str | os.PathLike) -> H5Images:
         keys, report = _keys_to_read(file)
         splits = {SPLITS[key]: _split(path, file, key, report) for key in keys}
     return H5Images(path, stated_factor(path.name, "te"), splits, tuple(report))
-
-
-def stated_factor(name: str, kind: str) -> float | None:
-    """The size factor in `…scte0p841…`: the exact one where it is a rounded one.
-
-    `kind` is "te", or "tr" for that of training images in `…sctr1p000…`.
-    """
-    stated = re.search(rf"sc{kind}(\d+)p(\d+)", name)
-    if not stated:
-        return None
-    value = float(f"{stated[1]}.{stated[2]}")
-    near = [factor for factor in SIZE_FACTORS if abs(factor - value) < 1e-3]
-    return near[0] if near else value
 
 
 @contextmanager
@@ -209,36 +188,41 @@ def _keys_to_read(file: Any) -> tuple[list[str], list[str]]:
 
 def _split(path: Path, file: Any, key: str, report: list[str]) -> H5Split:
     x, y = file[f"x_{key}"], file[f"y_{key}"]
-    channels, shape = _layout(x.shape, x.dtype, f"x_{key}", report)
+    shape = _image_shape(x, f"x_{key}", report)
     labels = _labels(y[()], f"y_{key}", report)
     if shape[0] != len(labels):
         raise ValueError(
             f"x_{key} has {shape[0]} images, y_{key} {len(labels)} labels."
         )
     chunk = x.chunks[0] if x.chunks else 1
-    return H5Split(path, f"x_{key}", shape, channels, chunk, labels)
+    return H5Split(path, f"x_{key}", shape, chunk, labels)
 
 
-def _layout(
-    stored: tuple, dtype: Any, key: str, report: list[str]
-) -> tuple[str, tuple[int, ...]]:
-    """Where the channels are, and the shape with them last."""
-    channels, shape = "last", stored
-    if len(stored) == 3:
-        channels, shape = "none", (*stored, 1)
-        report.append(f"{key}: without channels, one was added")
-    elif len(stored) == 4 and stored[3] not in (1, 3) and stored[1] in (1, 3):
-        channels, shape = "first", (stored[0], *stored[2:], stored[1])
-        report.append(f"{key}: channels were first, put last")
+def _channels_last(images: np.ndarray) -> tuple[np.ndarray, str | None]:
+    """Images `(N, H, W, C)`, and what was done so that they are."""
+    if images.ndim == 3:
+        return images[..., None], "without channels, one was added"
+    if images.ndim == 4 and images.shape[3] not in (1, 3) and images.shape[1] in (1, 3):
+        return images.transpose(0, 2, 3, 1), "channels were first, put last"
+    return images, None
+
+
+def _image_shape(stored: Any, key: str, report: list[str]) -> tuple[int, ...]:
+    """The shape with the channels last."""
+    like = np.broadcast_to(0.0, stored.shape)  # takes no memory
+    images, change = _channels_last(like)
+    shape = images.shape
+    if change:
+        report.append(f"{key}: {change}")
     if len(shape) != 4 or shape[3] not in (1, 3) or 0 in shape:
-        raise ValueError(f"{key} must be (N, H, W, C). Found: shape {stored}")
-    if dtype.kind not in "buif":
-        raise ValueError(f"{key} must be real numbers. Found: {dtype}")
-    if dtype.kind in "ui":
+        raise ValueError(f"{key} must be (N, H, W, C). Found: shape {stored.shape}")
+    if stored.dtype.kind not in "buif":
+        raise ValueError(f"{key} must be real numbers. Found: {stored.dtype}")
+    if stored.dtype.kind in "ui":
         report.append(f"{key}: integers, divided by 255")
     size = "x".join(str(n) for n in shape[1:])
     report.append(f"{key}: {shape[0]} images {size}")
-    return channels, shape
+    return shape
 
 
 def _labels(labels: np.ndarray, key: str, report: list[str]) -> np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 from keras_gdrn._checks import check_choice, check_count, check_factor
 
 from ._random import epoch_generators
-from ._read_h5 import H5Split, describe_h5, stated_factor
+from ._read_h5 import H5Split, describe_h5
+from ._write_h5 import stated_factor
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -1,15 +1,16 @@
-"""Writing rescaled images to HDF5 files that `read_h5` and other frameworks read."""
+"""HDF5 files of rescaled images: their keys, their names, and writing them."""
 
 import os
+import re
 from pathlib import Path
 
 from keras_gdrn._checks import check_factor
 
-from ._datasets import dataset_info
-from ._read_h5 import SPLITS
+from ._datasets import SIZE_FACTORS, dataset_info
 from ._rescaled import canvas_of, rescaled
 
-# The ends of the keys, by the names of the splits.
+# The splits by the ends of their keys, and these by the splits.
+SPLITS = {"train": "train", "val": "validation", "test": "test"}
 KEYS = {split: key for key, split in SPLITS.items()}
 CHUNK = 256
 
@@ -103,3 +104,16 @@ def _file_name(name: str, counts: dict[str, int], shape: tuple, factor: float) -
     scale = f"{factor:.3f}".replace(".", "p")
     kind = "scte" if set(counts) == {"test"} else "sctr"
     return "_".join([*parts, f"outsize{shape[0]}-{shape[1]}", f"{kind}{scale}.h5"])
+
+
+def stated_factor(name: str, kind: str) -> float | None:
+    """The size factor in `…scte0p841…`: the exact one where it is a rounded one.
+
+    `kind` is "te", or "tr" for that of training images in `…sctr1p000…`.
+    """
+    stated = re.search(rf"sc{kind}(\d+)p(\d+)", name)
+    if not stated:
+        return None
+    value = float(f"{stated[1]}.{stated[2]}")
+    near = [factor for factor in SIZE_FACTORS if abs(factor - value) < 1e-3]
+    return near[0] if near else value
