@@ -30,7 +30,7 @@ from matplotlib.figure import Figure
 from keras_gdrn.data import rescale
 from keras_gdrn.evaluation import scale_shares
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models._copies import only_layer
+from keras_gdrn.models import only_layer
 from keras_gdrn.visualization import size_label
 
 KNOWN = "network.json"

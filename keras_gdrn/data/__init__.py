@@ -2,6 +2,7 @@
 
 from ._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
 from ._imresize import imresize
+from ._load import original_arrays
 from ._read_h5 import H5Images, read_h5
 from ._rescale import rescale
 from ._rescaled import rescaled, rescaled_arrays
@@ -15,6 +16,7 @@ __all__ = [
     "H5Images",
     "h5_report",
     "imresize",
+    "original_arrays",
     "read_h5",
     "rescale",
     "rescaled",

@@ -5,6 +5,7 @@ from ._batches import evaluation_batches, training_batches
 from ._devices import on_devices
 from ._fit import fit
 from ._lock import lock_folder
+from ._processes import from_first_process, is_first_process
 from ._recipe import Recipe
 from ._recipes import RECIPES
 from ._run_folder import claim_folder
@@ -22,6 +23,8 @@ __all__ = [
     "claim_folder",
     "evaluation_batches",
     "fit",
+    "from_first_process",
+    "is_first_process",
     "lock_folder",
     "on_devices",
     "train_in_stages",

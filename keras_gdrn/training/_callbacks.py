@@ -92,5 +92,5 @@ class StopInTime(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         seconds = time.perf_counter() - self.start
         self.limit.took(seconds)
-        if _processes.of_first(lambda: self.limit.is_reached(seconds)):
+        if _processes.from_first_process(lambda: self.limit.is_reached(seconds)):
             self.model.stop_training = True

@@ -172,7 +172,7 @@ def _resume(
         held.enter_context(lock_folder(folder))
         return _run_folder.resume(folder, settings)
 
-    epochs = _processes.of_first(epochs_there)
+    epochs = _processes.from_first_process(epochs_there)
     if epochs:
         file = checkpoint(folder, epochs)
         with _processes.copy_of_first(file) as path, _processes.alone():
@@ -190,7 +190,7 @@ def _epoch_callbacks(
     parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
     if check_finite:
         parts.append(_callbacks.FiniteLoss())
-    if folder and _processes.is_first():
+    if folder and _processes.is_first_process():
         parts.append(_callbacks.Record(folder))
         if tensorboard:
             parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))

@@ -11,8 +11,8 @@ import keras
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import with_sigma0
 
-from . import _processes
 from ._fit import fit
+from ._processes import from_first_process
 from ._recipe import Recipe
 from ._time_limit import OutOfTime, TimeLimit
 
@@ -87,7 +87,7 @@ def train_in_stages(
     limit = max_minutes if given else TimeLimit(max_minutes)
     trained = model
     for stage in stages:
-        if _processes.of_first(lambda: limit.is_reached(0)):
+        if from_first_process(lambda: limit.is_reached(0)):
             raise OutOfTime(f"{stage.name}: not begun")
         trained = _of_stage(model, stage)
         if verbose:
@@ -103,7 +103,7 @@ def train_in_stages(
             **options,
         )
         epochs = len(history.epoch)
-        if epochs < stage.recipe.epochs and _processes.of_first(limit.is_reached):
+        if epochs < stage.recipe.epochs and from_first_process(limit.is_reached):
             raise OutOfTime(f"{stage.name}: {epochs} epochs")
         if after_stage is not None:
             after_stage(stage, trained, history)

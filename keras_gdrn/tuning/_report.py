@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import keras_tuner
 from keras_tuner.engine.trial import Trial
 
-from keras_gdrn._markdown import aligned
+from keras_gdrn.visualization import markdown_table
 from keras_gdrn.visualization._figures import new_figure
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def report(tuner: keras_tuner.Tuner) -> str:
     columns = [_columns(trial, tuner.oracle.objective.name) for trial in trials]
     names = dict.fromkeys(name for column in columns for name in column)
     rows = [[column.get(name, "–") for name in names] for column in columns]
-    table = [aligned([list(names), *rows])] if rows else []
+    table = [markdown_table([list(names), *rows])] if rows else []
     return "\n\n".join([_counts(tuner), *table])
 
 
