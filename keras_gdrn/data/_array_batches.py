@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._random import epoch_generators
+from keras_gdrn.data._random import epoch_generators
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ._rescale import Extension
+from keras_gdrn.data._rescale import Extension
 
 # The nine size factors of the rescaled test sets, 1/2 to 2 in steps of 2^(1/4).
 SIZE_FACTORS: tuple[float, ...] = tuple(2 ** (k / 4) for k in range(-4, 5))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_gdrn._checks import check_factor
-
-from ._separable import apply_matrices, as_images, image_size
+from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
 
 def imresize(images: Any, factor: float) -> Any:

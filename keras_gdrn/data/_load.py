@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from keras_gdrn._checks import check_count
-
-from ._datasets import DatasetInfo, Slice, dataset_info
+from keras_gdrn.data._datasets import DatasetInfo, Slice, dataset_info
 
 Arrays = tuple[np.ndarray, np.ndarray]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._write_h5 import SPLITS, stated_factor
+from keras_gdrn.data._write_h5 import SPLITS, stated_factor
 
 LARGEST = float(np.finfo("float32").max)
 # gzip cannot make more of a byte: what claims to is not there.

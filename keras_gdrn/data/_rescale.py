@@ -7,9 +7,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_factor
-
-from ._imresize import mirror, resize_rows
-from ._separable import apply_matrices, as_images, image_size
+from keras_gdrn.data._imresize import mirror, resize_rows
+from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
 Extension = Literal["zero", "mirror"]
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
-
-from ._array_batches import array_batches
-from ._datasets import DatasetInfo, dataset_info
-from ._load import load
-from ._rescale import rescale
+from keras_gdrn.data._array_batches import array_batches
+from keras_gdrn.data._datasets import DatasetInfo, dataset_info
+from keras_gdrn.data._load import load
+from keras_gdrn.data._rescale import rescale
 
 if TYPE_CHECKING:
     import tensorflow as tf

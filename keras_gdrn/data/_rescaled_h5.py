@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, check_factor
-
-from ._random import epoch_generators
-from ._read_h5 import H5Split, describe_h5
-from ._write_h5 import stated_factor
+from keras_gdrn.data._random import epoch_generators
+from keras_gdrn.data._read_h5 import H5Split, describe_h5
+from keras_gdrn.data._write_h5 import stated_factor
 
 if TYPE_CHECKING:
     import tensorflow as tf

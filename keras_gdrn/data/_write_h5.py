@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 from keras_gdrn._checks import check_factor
-
-from ._datasets import SIZE_FACTORS, dataset_info
-from ._rescaled import canvas_of, rescaled
+from keras_gdrn.data._datasets import SIZE_FACTORS, dataset_info
+from keras_gdrn.data._rescaled import canvas_of, rescaled
 
 # The splits by the ends of their keys, and these by the splits.
 SPLITS = {"train": "train", "val": "validation", "test": "test"}

@@ -7,7 +7,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from ._test_data import are_correct, as_scores, at_each_factor, predictions
+from keras_gdrn.evaluation._test_data import (
+    are_correct,
+    as_scores,
+    at_each_factor,
+    predictions,
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

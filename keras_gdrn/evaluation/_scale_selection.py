@@ -7,10 +7,14 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_gdrn.evaluation._test_data import (
+    are_correct,
+    as_scores,
+    at_each_factor,
+    predictions,
+)
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models._copies import copy_by_layers, only_layer
-
-from ._test_data import are_correct, as_scores, at_each_factor, predictions
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -19,8 +19,7 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.layers._batch_normalization import batch_normalization
-
-from ._head import head_initializers
+from keras_gdrn.models._head import head_initializers
 
 # What `**convolution` of `scale_channel` goes to.
 TAKES_CONVOLUTION = (GaussDerConv.__init__, keras.layers.Layer.__init__)

@@ -10,8 +10,7 @@ from typing import Any
 import keras
 
 from keras_gdrn.layers import ScaleChannels
-
-from ._copies import only_layer
+from keras_gdrn.models._copies import only_layer
 
 FOLDER = Path(__file__).parent / "trained"
 

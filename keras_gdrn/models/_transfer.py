@@ -6,8 +6,7 @@ from typing import Any
 import keras
 
 from keras_gdrn.layers import ScaleChannels
-
-from ._copies import only_layer, scale_channels_like
+from keras_gdrn.models._copies import only_layer, scale_channels_like
 
 
 def with_sigma0(

@@ -7,11 +7,10 @@ import numpy as np
 
 from keras_gdrn._checks import check_number
 from keras_gdrn.data._separable import is_tensor
-
-from . import _augment_steps as steps
-from ._draws import draws
-from ._images import checked_images
-from ._tensors import namespace
+from keras_gdrn.training import _augment_steps as steps
+from keras_gdrn.training._draws import draws
+from keras_gdrn.training._images import checked_images
+from keras_gdrn.training._tensors import namespace
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,13 +7,12 @@ import numpy as np
 
 from keras_gdrn.data._array_batches import array_batches
 from keras_gdrn.data._random import epoch_generators
-
-from ._augment import augment
-from ._images import check_image_type, checked_images
-from ._labels import as_targets, check_labels
-from ._numpy_batches import NumPyBatches, batch_seeds
-from ._recipe import Recipe
-from ._tensors import has_tensorflow, namespace
+from keras_gdrn.training._augment import augment
+from keras_gdrn.training._images import check_image_type, checked_images
+from keras_gdrn.training._labels import as_targets, check_labels
+from keras_gdrn.training._numpy_batches import NumPyBatches, batch_seeds
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._tensors import has_tensorflow, namespace
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -8,10 +8,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from . import _devices, _processes
-from ._checkpoint import save
-from ._log import append_row
-from ._time_limit import TimeLimit
+from keras_gdrn.training import _devices, _processes
+from keras_gdrn.training._checkpoint import save
+from keras_gdrn.training._log import append_row
+from keras_gdrn.training._time_limit import TimeLimit
 
 
 class EpochSeconds(keras.callbacks.Callback):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import keras
 
-from ._files import append_checksum, has_valid_checksum
+from keras_gdrn.training._files import append_checksum, has_valid_checksum
 
 _SUFFIX = ".weights.h5"  # what Keras wants
 _NAME = re.compile(r"epoch-(\d{4,})\.weights\.h5")

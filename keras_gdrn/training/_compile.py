@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from ._recipe import Recipe
+from keras_gdrn.training._recipe import Recipe
 
 
 def check_model(model: keras.Model) -> None:

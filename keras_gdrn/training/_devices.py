@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from . import _processes
+from keras_gdrn.training import _processes
 
 
 def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:

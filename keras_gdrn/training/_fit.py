@@ -8,16 +8,21 @@ from typing import Any
 
 import keras
 
-from . import _callbacks, _devices, _log, _processes, _run_folder
-from ._batches import evaluation_batches, training_batches
-from ._checkpoint import checkpoint
-from ._compile import check_model, checked_class_weight, compile_by
-from ._lock import lock_folder
-from ._recipe import Recipe
-from ._recipes import as_recipe
-from ._settings import settings
-from ._shares import filled_batches, recipe_on, repeated, whole_batches
-from ._time_limit import TimeLimit
+from keras_gdrn.training import _callbacks, _devices, _log, _processes, _run_folder
+from keras_gdrn.training._batches import evaluation_batches, training_batches
+from keras_gdrn.training._checkpoint import checkpoint
+from keras_gdrn.training._compile import check_model, checked_class_weight, compile_by
+from keras_gdrn.training._lock import lock_folder
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._recipes import as_recipe
+from keras_gdrn.training._settings import settings
+from keras_gdrn.training._shares import (
+    filled_batches,
+    recipe_on,
+    repeated,
+    whole_batches,
+)
+from keras_gdrn.training._time_limit import TimeLimit
 
 
 def fit(

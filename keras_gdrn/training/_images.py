@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tensors import namespace, required
+from keras_gdrn.training._tensors import namespace, required
 
 # Digits of scikit-learn reach 16, images of 8 bits 255. Standardized images stay
 # below this, even where one pixel in 200 is ink.

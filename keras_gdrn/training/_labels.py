@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tensors import namespace, required
+from keras_gdrn.training._tensors import namespace, required
 
 
 def check_labels(labels: Any, classes: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ._files import write_whole
+from keras_gdrn.training._files import write_whole
 
 LOG = "log.csv"
 

@@ -5,8 +5,7 @@ import dataclasses
 import keras
 
 from keras_gdrn._checks import check_number
-
-from ._augment import Augmentation
+from keras_gdrn.training._augment import Augmentation
 
 # Weight decay is for what multiplies features.
 NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]

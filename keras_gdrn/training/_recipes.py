@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from ._augment import Augmentation
-from ._recipe import Recipe
+from keras_gdrn.training._augment import Augmentation
+from keras_gdrn.training._recipe import Recipe
 
 _FLIP = Augmentation(flip=0.5)
 _FLIP_AND_JITTER = Augmentation(

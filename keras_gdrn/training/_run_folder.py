@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ._checkpoint import trained_epochs
-from ._files import write_whole
-from ._log import keep_rows
+from keras_gdrn.training._checkpoint import trained_epochs
+from keras_gdrn.training._files import write_whole
+from keras_gdrn.training._log import keep_rows
 
 SETTINGS = "settings.json"
 _TOLD = 8  # differences

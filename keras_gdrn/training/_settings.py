@@ -11,8 +11,7 @@ import keras
 import numpy as np
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-
-from ._recipe import Recipe
+from keras_gdrn.training._recipe import Recipe
 
 # What a configuration also holds, but which does not decide what a layer does.
 _BESIDE = {"build_config", "compile_config", "module", "registered_name"}

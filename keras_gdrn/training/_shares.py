@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import keras
 import numpy as np
 
-from . import _processes
-from ._numpy_batches import NumPyBatches
-from ._recipe import Recipe
-from ._tensors import namespace, numbers_below, required, shape_of
+from keras_gdrn.training import _processes
+from keras_gdrn.training._numpy_batches import NumPyBatches
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._tensors import namespace, numbers_below, required, shape_of
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -10,11 +10,10 @@ import keras
 
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import with_sigma0
-
-from ._fit import fit
-from ._processes import from_first_process
-from ._recipe import Recipe
-from ._time_limit import OutOfTime, TimeLimit
+from keras_gdrn.training._fit import fit
+from keras_gdrn.training._processes import from_first_process
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._time_limit import OutOfTime, TimeLimit
 
 AfterStage = Callable[["Stage", keras.Model, keras.callbacks.History], Any]
 

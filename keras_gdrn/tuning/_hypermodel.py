@@ -11,10 +11,9 @@ import keras_tuner
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
-
-from ._compute import multiply_adds, parameters
-from ._data import check_batches, refuse, training_and_tests
-from ._search_space import SearchSpace
+from keras_gdrn.tuning._compute import multiply_adds, parameters
+from keras_gdrn.tuning._data import check_batches, refuse, training_and_tests
+from keras_gdrn.tuning._search_space import SearchSpace
 
 _PAPER = SearchSpace()
 

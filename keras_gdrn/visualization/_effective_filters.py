@@ -9,8 +9,7 @@ from keras import ops
 from keras_gdrn import kernels
 from keras_gdrn._checks import check_positive
 from keras_gdrn.layers import GaussDerConv
-
-from ._basis_kernels import basis_kernels
+from keras_gdrn.visualization._basis_kernels import basis_kernels
 
 
 def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
-
-from ._figures import new_axes, short_number, size_label
+from keras_gdrn.visualization._figures import new_axes, short_number, size_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._figures import draw_image, new_figure, size_label
+from keras_gdrn.visualization._figures import draw_image, new_figure, size_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._basis_kernels import basis_kernels
-from ._figures import draw_signed, new_figure
+from keras_gdrn.visualization._basis_kernels import basis_kernels
+from keras_gdrn.visualization._figures import draw_signed, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
