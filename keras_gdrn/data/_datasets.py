@@ -22,17 +22,17 @@ class DatasetInfo:
     """A data set and how it is rescaled.
 
     Args:
-        name: what `rescaled` calls it.
-        source: its name in TensorFlow Datasets, or `"sklearn"`.
+        name: What `rescaled` calls it.
+        source: Its name in TensorFlow Datasets, or `"sklearn"`.
         image_shape: `(H, W, C)` as published.
-        class_names: in the order of the labels.
-        extension: what surrounds an image smaller than its canvas.
-        canvas: side in pixels of the canvas for training and validation.
-        test_canvas: the same for the test sets.
-        train, validation, test: the slices that make up each split. No image is in
+        class_names: Names of the classes, in the order of the labels.
+        extension: What surrounds an image smaller than its canvas.
+        canvas: Side in pixels of the canvas for training and validation.
+        test_canvas: The same for the test sets.
+        train, validation, test: The slices that make up each split. No image is in
             two of them. `validation` is empty where no validation split is defined.
-        white: the largest pixel value, which becomes 1.
-        unit: factor for `imresize` that stands for size factor 1.
+        white: The largest pixel value, which becomes 1.
+        unit: Factor for `imresize` that stands for size factor 1.
     """
 
     name: str

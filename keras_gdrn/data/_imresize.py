@@ -35,15 +35,15 @@ def imresize(images: Any, factor: float) -> Any:
         images: NumPy array (or what `numpy.asarray` takes) or TensorFlow tensor of
             shape `(H, W)`, `(H, W, C)` or `(N, H, W, C)`. For a tensor in a graph,
             H and W are known and N may be unknown.
-        factor: size factor, finite and positive; 1 leaves the values as they are.
+        factor: Size factor, finite and positive; 1 leaves the values as they are.
 
     Returns:
         The resized images, of the same kind and rank, float32, in the range of the
         input give or take the overshoot of the cubic.
 
     Raises:
-        TypeError: if `factor` is no real number or the pixels are not numeric.
-        ValueError: if `factor` is not finite and positive, if the images have
+        TypeError: If `factor` is no real number or the pixels are not numeric.
+        ValueError: If `factor` is not finite and positive, if the images have
             another rank, are empty, or have a size unknown to the graph.
 
     Guarantee: within 1e-5 of a transcription of the algorithm pixel by pixel, for

@@ -24,11 +24,11 @@ class H5Images:
     """What was found in a file; `print` it for the report.
 
     Args:
-        path: the file.
-        factor: the size factor that the name of the file states, or None.
-        splits: images `(N, H, W, C)` float32 and labels `(N,)` int32, for those of
+        path: The file.
+        factor: The size factor that the name of the file states, or None.
+        splits: Images `(N, H, W, C)` float32 and labels `(N,)` int32, for those of
             "train", "validation" and "test" that the file has.
-        report: a line for each split, and for each departure from what was expected.
+        report: A line for each split, and for each departure from what was expected.
     """
 
     path: Path
@@ -53,16 +53,16 @@ def read_h5(path: str | os.PathLike) -> H5Images:
     pixels are divided by 255, channels are put last and one-hot labels made integers.
 
     Args:
-        path: an HDF5 file. Its splits are read into memory; `rescaled_h5` reads a
+        path: An HDF5 file. Its splits are read into memory; `rescaled_h5` reads a
             folder of such files as it goes.
 
     Returns:
         An `H5Images`.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        OSError: if it is no HDF5 file, or not a complete one.
-        ValueError: if it has no pair of keys as above, or images or labels that have
+        FileNotFoundError: If there is no such file.
+        OSError: If it is no HDF5 file, or not a complete one.
+        ValueError: If it has no pair of keys as above, or images or labels that have
             other shapes, differ in number, are not finite or number no classes; if
             they are links, lie in other files, or were declared but never written.
 

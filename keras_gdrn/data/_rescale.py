@@ -35,9 +35,9 @@ def rescale(
     goes is not stated there.
 
     Args:
-        images: as for `imresize`: `(H, W)`, `(H, W, C)` or `(N, H, W, C)`.
-        factor: size factor, finite and positive.
-        canvas: height and width of the result in pixels, or one number for both.
+        images: As for `imresize`: `(H, W)`, `(H, W, C)` or `(N, H, W, C)`.
+        factor: Size factor, finite and positive.
+        canvas: Height and width of the result in pixels, or one number for both.
         extension: `"zero"` or `"mirror"` (half-sample symmetric).
 
     Returns:
@@ -45,7 +45,7 @@ def rescale(
         same kind as `images`, float32.
 
     Raises:
-        TypeError, ValueError: as `imresize`, and if `canvas` or `extension` is
+        TypeError, ValueError: As `imresize`, and if `canvas` or `extension` is
             unusable.
 
     Guarantee: equals `imresize` followed by `numpy.pad(mode="symmetric")` or zeros,

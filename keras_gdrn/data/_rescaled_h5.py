@@ -30,15 +30,15 @@ def h5_report(folder: str | os.PathLike) -> str:
     The images are not read.
 
     Args:
-        folder: where files such as those of `write_h5` are.
+        folder: Where files such as those of `write_h5` are.
 
     Returns:
         For each file its name and size factor, a line for the images and the labels
         of each split, and one for each departure from what `read_h5` expects.
 
     Raises:
-        FileNotFoundError: if there is no such folder, or no such file in it.
-        OSError, ValueError: as `read_h5`, but for the values of the images.
+        FileNotFoundError: If there is no such folder, or no such file in it.
+        OSError, ValueError: As `read_h5`, but for the values of the images.
 
     Example:
 
@@ -78,27 +78,27 @@ def rescaled_h5(
     Values up to 0.3 outside [0, 1], where the cubic may carry them, are clipped.
 
     Args:
-        folder: where the files, `*.h5`, are.
+        folder: Where the files, `*.h5`, are.
         split: "train", "validation", "train+validation" or "test".
-        factor: size factor, equal to that in the name to its three decimals. A name
+        factor: Size factor, equal to that in the name to its three decimals. A name
             that states none for training images (`…_sctr1p000.h5`) means 1.
-        batch_size: images in a batch; the last one may be smaller. By default the
+        batch_size: Images in a batch; the last one may be smaller. By default the
             elements are single images.
-        shuffle: whether to reorder the images, anew in every iteration.
-        seed: of the shuffling: the same seed gives the same sequence of orders.
-        limit: take only the first so many images.
+        shuffle: Whether to reorder the images, anew in every iteration.
+        seed: Seed of the shuffling: the same one gives the same orders.
+        limit: Take only the first so many images.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (image, label):
         `(H, W, C)` float32 in [0, 1] and `()` int32, or batches of them.
 
     Raises:
-        ValueError: if an argument is out of its range, two files have the split, or
+        ValueError: If an argument is out of its range, two files have the split, or
             what the file has is not as in `read_h5`.
-        FileNotFoundError: if no file has the split at this size factor; says what
+        FileNotFoundError: If no file has the split at this size factor; says what
             there is.
-        OSError: if a file is not complete.
-        tf.errors.InvalidArgumentError: if values are not finite, or farther outside
+        OSError: If a file is not complete.
+        tf.errors.InvalidArgumentError: If values are not finite, or farther outside
             [0, 1], when they are reached; names the file, the key and the images. In
             the first block, which is read at once, they are a `ValueError`.
 

@@ -30,16 +30,16 @@ def write_h5(
     computed; the file has its name only when it is complete.
 
     Args:
-        folder: where to write; it is made where there is none.
-        name, factor: as for `rescaled`.
-        splits: which of "train", "validation" and "test", of one canvas.
+        folder: Where to write; it is made where there is none.
+        name, factor: As for `rescaled`.
+        splits: Which of "train", "validation" and "test", of one canvas.
         **options: `canvas`, `limit`, `data_dir` and `download`, as for `rescaled`.
 
     Returns:
         The path of the file. One that is there already is left as it is.
 
     Raises:
-        ValueError, FileNotFoundError: as `rescaled`, and if `splits` is empty, or its
+        ValueError, FileNotFoundError: As `rescaled`, and if `splits` is empty, or its
             canvases differ.
 
     Example:

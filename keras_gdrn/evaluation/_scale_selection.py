@@ -92,7 +92,7 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
         pooling: `"max"`, `"logsumexp"` or `"average"`.
 
     Returns:
-        float64 array `(batch, scale)`; rows sum to one.
+        A float64 array `(batch, scale)`; rows sum to one.
 
     Raises:
         ValueError: If `pooling` is unknown, or `"average"` meets a negative score.

@@ -25,15 +25,15 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
     """Shuffled batches of augmented images and one-hot labels, as `fit` takes them.
 
     Args:
-        data: arrays `(images, labels)` or `(images, labels, weights)`, or a
+        data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
             `tf.data.Dataset` of such batches that shuffles them itself, such as
             `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are
             `(N, H, W, C)` floats in [0, 1]; labels are integers, `(N,)` or `(N, 1)`,
             or one-hot, `(N, classes)`; weights of the images are `(N,)`.
-        recipe: a `Recipe`; gives the size of the batches and the augmentation.
-        classes: number of outputs of the model; 1 for one score of two classes.
-        seed: of the shuffling of arrays and of the augmentation: the same seed gives
-            the same sequence of epochs, and the n-th iteration is the n-th epoch.
+        recipe: A `Recipe`; gives the size of the batches and the augmentation.
+        classes: Number of outputs of the model; 1 for one score of two classes.
+        seed: Seed of the shuffling of arrays and of the augmentation: the same one
+            gives the same sequence of epochs, and the n-th iteration is the n-th epoch.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (images, labels):
@@ -43,8 +43,8 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
         n-th epoch is that after `begin_epoch(n)`.
 
     Raises:
-        ValueError: if `data` are not such arrays or batches, of the recipe's size.
-        tf.errors.InvalidArgumentError: if a label is no class, or an image has values
+        ValueError: If `data` are not such arrays or batches, of the recipe's size.
+        tf.errors.InvalidArgumentError: If a label is no class, or an image has values
             far beyond 1, when it is reached; without TensorFlow, a `ValueError`.
 
     Example:
@@ -88,16 +88,16 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> Any:
     """Batches of all images, in their order, with one-hot labels.
 
     Args:
-        data: as for `training_batches`.
-        batch_size: of batches made of arrays; the last one may be smaller.
-        classes: as for `training_batches`.
+        data: As for `training_batches`.
+        batch_size: Size of batches made of arrays; the last one may be smaller.
+        classes: As for `training_batches`.
 
     Returns:
         A `tf.data.Dataset`, or a `keras.utils.PyDataset`, with the elements of
         `training_batches`.
 
     Raises:
-        ValueError, tf.errors.InvalidArgumentError: as `training_batches`.
+        ValueError, tf.errors.InvalidArgumentError: As `training_batches`.
 
     Example:
 

@@ -30,14 +30,14 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     the same program.
 
     Args:
-        count: number of devices (of each machine), or `"all"`. With 1, nothing is
+        count: Number of devices (of each machine), or `"all"`. With 1, nothing is
             distributed.
 
     Returns:
         A context manager, for the building of the model and for `fit`.
 
     Raises:
-        ValueError: if there are not so many devices, or if the backend is neither
+        ValueError: If there are not so many devices, or if the backend is neither
             TensorFlow nor JAX.
 
     Guarantee: in float32, the losses of the epochs and the weights of a small network
@@ -68,7 +68,7 @@ def replicas(model: keras.Model) -> int:
     """How many devices train this model.
 
     Raises:
-        ValueError: if it was built for others, or if Keras would not distribute it.
+        ValueError: If it was built for others, or if Keras would not distribute it.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
@@ -82,7 +82,7 @@ def compilation(
     """`jit_compile` as it is possible on so many devices.
 
     Raises:
-        ValueError: if this or `steps_per_execution` is not possible on them.
+        ValueError: If this or `steps_per_execution` is not possible on them.
     """
     if replicas == 1 or keras.backend.backend() != "tensorflow":
         return jit_compile

@@ -59,49 +59,49 @@ def fit(
     one reads and writes `out`.
 
     Args:
-        model: a functional model from images `(batch, H, W, C)` to scores `(batch,
+        model: A functional model from images `(batch, H, W, C)` to scores `(batch,
             class)`, or to one score `(batch, 1)` that is positive for class 1 of 0 and
             1. (This package's networks need an output for each of two classes: their
             last layer ends in ReLU.)
-        recipe: a `Recipe`, or the name of one of `RECIPES`.
-        data: arrays `(images, labels)` or `(images, labels, weights)`, or a
+        recipe: A `Recipe`, or the name of one of `RECIPES`.
+        data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
             `tf.data.Dataset` of such batches that shuffles them itself, such as
             `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are floats
             in [0, 1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot.
             Weights `(batch,)` are those of the images, in the loss and the accuracy.
             Arrays need no TensorFlow: where it is not installed, the same batches are
             made by NumPy.
-        validation_data: the same, not shuffled; evaluated after each epoch.
-        out: folder of the run, made if need be.
-        seed: of shuffling, augmentation and dropout. The weights were drawn before:
-            see `keras.utils.set_random_seed`.
-        max_minutes: stop after an epoch if another one would not end within so many
+        validation_data: The same, not shuffled; evaluated after each epoch.
+        out: Folder of the run, made if need be.
+        seed: Seed of shuffling, augmentation and dropout. The weights were drawn
+            before: see `keras.utils.set_random_seed`.
+        max_minutes: Stop after an epoch if another one would not end within so many
             minutes; at least one is trained. The history is the shorter, and the same
             call goes on. Several calls may share a `TimeLimit`.
-        class_weight: weight of each class, as for `keras.Model.fit`.
-        jit_compile, steps_per_execution: as for `keras.Model.compile`. The number of
+        class_weight: Weight of each class, as for `keras.Model.fit`.
+        jit_compile, steps_per_execution: As for `keras.Model.compile`. The number of
             steps of an epoch must be a multiple of `steps_per_execution`. On several
             devices, TensorFlow takes neither `jit_compile=True` nor several steps.
-        check_finite: whether to stop by an error after an epoch whose loss or weights
+        check_finite: Whether to stop by an error after an epoch whose loss or weights
             are not finite. Without, training goes on; in either case they are not
             saved in the place of the last good checkpoint.
-        tensorboard: whether to write `out/tensorboard` too.
-        callbacks: further Keras callbacks. Theirs is the state that is not restored.
-        verbose: as for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
+        tensorboard: Whether to write `out/tensorboard` too.
+        callbacks: Further Keras callbacks. Their state is not restored.
+        verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
 
     Returns:
         The history of this call; with `out`, of the whole run, as it is in the log.
 
     Raises:
-        ValueError: if an argument does not fit, for instance labels that are no
+        ValueError: If an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
-        FileExistsError: if `out` holds another run: other settings, another network or
+        FileExistsError: If `out` holds another run: other settings, another network or
             precision, or other arrays. (Of a `tf.data.Dataset` only the shapes and the
             number of batches are known.)
-        BlockingIOError: if another process is at work in `out`.
-        OSError: if the checkpoint in `out` is damaged.
-        FloatingPointError: if the loss or a weight is not finite, by `check_finite`.
-        RuntimeError: in the other ones of several processes, if the first has failed.
+        BlockingIOError: If another process is at work in `out`.
+        OSError: If the checkpoint in `out` is damaged.
+        FloatingPointError: If the loss or a weight is not finite, by `check_finite`.
+        RuntimeError: In all but the first of several processes, if that has failed.
 
     Example:
 

@@ -11,8 +11,8 @@ def check_labels(labels: Any, classes: int) -> None:
     """Raises an error unless labels are of a known type and shape.
 
     Args:
-        labels: an array of them, or the specification of a batch.
-        classes: number of outputs of the model.
+        labels: An array of them, or the specification of a batch.
+        classes: Number of outputs of the model.
     """
     dtype = getattr(labels.dtype, "as_numpy_dtype", labels.dtype)
     if np.dtype(dtype).kind in "OSU":

@@ -26,7 +26,7 @@ def keep_rows(folder: Path, epochs: int) -> None:
     """Removes rows that were written after the checkpoint, or in part.
 
     Raises:
-        FileExistsError: if the log does not have a row for each epoch.
+        FileExistsError: If the log does not have a row for each epoch.
     """
     log = folder / LOG
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []

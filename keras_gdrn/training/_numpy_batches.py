@@ -18,11 +18,11 @@ class NumPyBatches(keras.utils.PyDataset):
     before the first epoch, and train on these too.)
 
     Args:
-        arrays: of images, labels and, if need be, weights.
-        batch_size: the last batch may be smaller.
-        prepare: makes of a batch, and of the two integers of its seed, what Keras is
-            given.
-        seed: of the shuffling and of the batches; `None` for batches in order.
+        arrays: Images, labels and, if need be, weights.
+        batch_size: Images in a batch; the last one may be smaller.
+        prepare: Function of a batch, and of the two integers of its seed, that returns
+            what Keras is given.
+        seed: Seed of the shuffling and of the batches; `None` for batches in order.
     """
 
     def __init__(

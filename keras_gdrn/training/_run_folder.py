@@ -18,11 +18,12 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
     """Makes a folder the place of a run, or raises an error that tells what differs.
 
     Args:
-        folder: made if need be. The settings are written to `settings.json`.
-        settings: all that decides the result, for JSON.
+        folder: Folder of the run, made if need be. The settings are written to its
+            `settings.json`.
+        settings: All that decides the result, for JSON.
 
     Raises:
-        FileExistsError: if the folder holds other files or other settings.
+        FileExistsError: If the folder holds other files or other settings.
     """
     wanted = json.loads(json.dumps(settings))
     file = folder / SETTINGS

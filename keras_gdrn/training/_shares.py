@@ -23,7 +23,7 @@ def recipe_on(devices: int, recipe: Recipe) -> Recipe:
     """The recipe with the largest batch size that the devices can share.
 
     Raises:
-        ValueError: if there are more devices than images in a batch.
+        ValueError: If there are more devices than images in a batch.
     """
     size = recipe.batch_size
     if size < devices:

@@ -23,9 +23,9 @@ class Stage:
     """Training by a recipe, with the scale channels at `sigma0`.
 
     Args:
-        name: of the stage, and of its folder.
-        recipe: a `Recipe`.
-        sigma0: initial scales σ_0; `None` leaves the model's own.
+        name: Name of the stage, and of its folder.
+        recipe: A `Recipe`.
+        sigma0: Initial scales σ_0; `None` leaves the model's own.
     """
 
     name: str
@@ -54,25 +54,26 @@ def train_in_stages(
     which takes a fraction of the time and memory, then all of them.
 
     Args:
-        model: applies a `ScaleChannels`, as those of `gauss_der_resnet` do; any model,
-            where no stage has a `sigma0`. The models of all stages share its weights.
-        stages: one after the other.
-        data: as for `fit`, or a function from a `Stage` to it, which may so have
-            batches of its recipe's size.
-        out: folder of the run, made if need be.
-        max_minutes: stop after an epoch if another one would not end within so many
+        model: Model that applies a `ScaleChannels`, as those of `gauss_der_resnet` do;
+            any model, where no stage has a `sigma0`. The models of all stages share its
+            weights.
+        stages: Sequence of `Stage`, trained one after the other.
+        data: As for `fit`, or a function from a `Stage` to such data, which can then
+            have batches of its recipe's size.
+        out: Folder of the run, made if need be.
+        max_minutes: Stop after an epoch if another one would not end within so many
             minutes, of all stages; at least one is trained.
-        after_stage: called with each stage, its model and what `fit` returned.
-        callbacks, verbose: as for `fit`. A callback that stops the training ends its
+        after_stage: Function of each stage, its model and what `fit` returned.
+        callbacks, verbose: As for `fit`. A callback that stops the training ends its
             stage, and the next one follows.
-        **options: further arguments of `fit`.
+        **options: Further arguments of `fit`.
 
     Returns:
         The model of the last stage.
 
     Raises:
-        OutOfTime: if `max_minutes` ended before the last stage did.
-        ValueError: if there is no stage, or two have one name; or as `fit`.
+        OutOfTime: If `max_minutes` ended before the last stage did.
+        ValueError: If there is no stage, or two have one name; or as `fit`.
 
     Example:
 

@@ -68,8 +68,8 @@ def required(array: Any, fits: Any, message: str, found: Any) -> Any:
     """The array as it is, or an error with what was found unless it fits.
 
     Raises:
-        ValueError: at once, if the values are known.
-        tf.errors.InvalidArgumentError: in a pipeline.
+        ValueError: At once, if the values are known.
+        tf.errors.InvalidArgumentError: In a pipeline.
     """
     if is_tensor(array):
         import tensorflow as tf

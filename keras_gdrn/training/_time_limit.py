@@ -16,10 +16,10 @@ class TimeLimit:
     There is always time for one.
 
     Args:
-        minutes: from now on; `None` for no limit.
+        minutes: Minutes from now on; `None` for no limit.
 
     Raises:
-        ValueError: if `minutes` is negative or no number.
+        ValueError: If `minutes` is negative or no number.
 
     Example:
 
@@ -43,7 +43,7 @@ class TimeLimit:
         """Whether a step of so many seconds would end too late.
 
         Args:
-            seconds: by default those of the longest step so far.
+            seconds: Seconds of the step; by default those of the longest one so far.
         """
         if self.longest is None:
             return False

@@ -33,19 +33,19 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     the image, `multiply_adds` are those of one scale channel at σ_0 = 1.)
 
     Args:
-        input_shape: shape of an image, `(height, width, channels)`.
-        classes: number of classes.
-        space: a `SearchSpace`.
-        recipe: a `Recipe`: all of the training that is not searched. Its share of
+        input_shape: Shape of an image, `(height, width, channels)`.
+        classes: Number of classes.
+        space: A `SearchSpace`.
+        recipe: A `Recipe`: all of the training that is not searched. Its share of
             warm-up is kept where a trial has fewer epochs.
-        single_scale_epochs: so many epochs train one scale channel, at σ_0 = 1; the
+        single_scale_epochs: So many epochs train one scale channel, at σ_0 = 1; the
             network with all of them is made from it, and trained for the other
             epochs, if there are any, at half the learning rate (Appendix A.4).
-        max_parameters, max_multiply_adds: the budget of a network; by default none.
-        **network: further arguments of `gauss_der_resnet`, which are not searched.
+        max_parameters, max_multiply_adds: The budget of a network; by default none.
+        **network: Further arguments of `gauss_der_resnet`, which are not searched.
 
     Raises:
-        ValueError: if `single_scale_epochs` is negative, or `space` has networks that
+        ValueError: If `single_scale_epochs` is negative, or `space` has networks that
             cannot be built: their last layer reaches beyond the image at σ_0 = 1.
 
     Example:
@@ -125,29 +125,29 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         Keras Tuner calls it with what `tuner.search` is given.
 
         Args:
-            hp, model: of a trial.
-            x, y: training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
+            hp, model: Hyperparameters and model of a trial.
+            x, y: Training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
                 Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches as
                 `keras_gdrn.training.fit` takes it (where the batch size is not
                 searched), or a function from the size of a batch to such a dataset.
-            validation_data: arrays `(images, labels)` or batches of size factor 1, or
+            validation_data: Arrays `(images, labels)` or batches of size factor 1, or
                 these for each of several size factors, as `scale_generalization` takes
                 them.
-            validation_split: instead, the share of the arrays `x` and `y`, the last
+            validation_split: Instead, the share of the arrays `x` and `y`, the last
                 ones, that are kept apart for validation, at size factor 1.
-            epochs, initial_epoch: as `keras.Model.fit`; by default those of the
+            epochs, initial_epoch: As `keras.Model.fit`; by default those of the
                 recipe. A trial that goes on from another one, as Hyperband's do, has
                 a learning rate schedule of its own.
-            seed: of shuffling, augmentation and dropout.
-            callbacks, verbose: as `keras.Model.fit`.
-            **others: none: what else `keras.Model.fit` takes, the recipe and the space
+            seed: Seed of shuffling, augmentation and dropout.
+            callbacks, verbose: As `keras.Model.fit`.
+            **others: None: what else `keras.Model.fit` takes, the recipe and the space
                 decide. The error says what to write instead.
 
         Returns:
             The objectives and the cost of the network, by name.
 
         Raises:
-            keras_tuner.errors.FatalError: a `TypeError` or `ValueError` too, if an
+            keras_tuner.errors.FatalError: A `TypeError` or `ValueError` too, if an
                 argument does not fit. It ends the search.
         """
         refuse(others)

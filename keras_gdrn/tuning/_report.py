@@ -18,7 +18,7 @@ def trained_trials(tuner: keras_tuner.Tuner) -> list[Trial]:
     """The trials of a search whose network was trained, the best first.
 
     Args:
-        tuner: has searched with a `GaussDerResNetHyperModel`.
+        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
 
     Returns:
         Keras Tuner's trials, without those that failed or were over the budget.
@@ -33,7 +33,7 @@ def report(tuner: keras_tuner.Tuner) -> str:
     """Markdown: how many trials there were, and a table of the ten best.
 
     Args:
-        tuner: has searched with a `GaussDerResNetHyperModel`.
+        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
 
     Returns:
         The numbers of trials and, if there are trained networks, the table.
@@ -50,13 +50,13 @@ def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
     """The objective against the ratio, the pooling and the compute of each trial.
 
     Args:
-        tuner: has searched with a `GaussDerResNetHyperModel`.
+        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
 
     Returns:
         A figure with a dot for each trained network in each of three plots.
 
     Raises:
-        ImportError: if matplotlib is not installed.
+        ImportError: If matplotlib is not installed.
     """
     trials = trained_trials(tuner)
     values = [trial.hyperparameters.values for trial in trials]

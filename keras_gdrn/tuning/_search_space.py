@@ -32,22 +32,22 @@ class SearchSpace:
     the middle one.
 
     Args:
-        ratio: ratio r between the scales of successive layers.
-        blocks: number of residual blocks.
-        stem_width: width of the first layer.
-        width: width of a block. Each has a hyperparameter of its own, `width_1`,
+        ratio: Ratio r between the scales of successive layers.
+        blocks: Number of residual blocks.
+        stem_width: Width of the first layer.
+        width: Width of a block. Each has a hyperparameter of its own, `width_1`,
             `width_2`, …, which exists only where there are so many blocks.
-        scale_pooling, spatial_selection, zero_order, order: as `gauss_der_resnet`.
-        separable_share: share of the blocks, the last ones, that are
+        scale_pooling, spatial_selection, zero_order, order: As `gauss_der_resnet`.
+        separable_share: Share of the blocks, the last ones, that are
             depthwise-separable, rounded to whole blocks.
-        scale_dropout: probability with which a scale channel leaves the pooling.
-        sigma0_spacing: ratio of successive initial scales σ_0 > 1.
-        sigma0_range: the lowest σ_0, in pixels, and the highest that is allowed. Not a
+        scale_dropout: Probability with which a scale channel leaves the pooling.
+        sigma0_spacing: Ratio of successive initial scales σ_0 > 1.
+        sigma0_range: The lowest σ_0, in pixels, and the highest that is allowed. Not a
             set: it is not searched.
-        learning_rate, weight_decay, label_smoothing, batch_size: as `Recipe`.
+        learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
-        ValueError: if a set is no tuple or empty, `sigma0_range` is no range or a
+        ValueError: If a set is no tuple or empty, `sigma0_range` is no range or a
             spacing not above 1.
     """
 

@@ -33,8 +33,8 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
             layer's scale, the learned one where it is trained.
 
     Returns:
-        float64 array `(size, size, channels, filters)`, or `(size, size, channels)` of
-        a separable layer, with the center in the middle of the odd `size`.
+        A float64 array `(size, size, channels, filters)`, or `(size, size, channels)`
+        of a separable layer, with the center in the middle of the odd `size`.
 
     Raises:
         ValueError: If `layer` is of another kind or not built, or `sigma0` is not a
