@@ -96,7 +96,7 @@ def network_contenders(settings, batch: int) -> dict:
     The 3×3 network gets as many images as there are passes of all scale channels.
 
     Args:
-        settings: a `Preset`. Of its options, the zero-order term and separable blocks
+        settings: A `Preset`. Of its options, the zero-order term and separable blocks
             are those of the package's networks alone.
     """
     arguments = dataclasses.asdict(settings)
