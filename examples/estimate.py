@@ -94,8 +94,8 @@ def _layer_costs(network: Preset, side: int, sigma0: float) -> Iterator[float]:
     jet = 6 if network.zero_order else 5
     layers = _layers(network)
     variance = (layers[-1][2] * sigma0) ** 2  # the last layer counts twice
-    for inputs, outputs, sigma, separable in reversed(layers):
-        sigma *= sigma0
+    for inputs, outputs, relative, separable in reversed(layers):
+        sigma = relative * sigma0
         window = [side, side]  # of the output and the input
         if windows:
             reach = (math.sqrt(v) for v in (variance, variance + sigma**2))

@@ -34,10 +34,10 @@ def check_choice(name: str, value: Any, choices: Collection) -> Any:
 def check_keywords(function: str, given: Mapping, *accepting: Callable) -> None:
     """Refuses keyword arguments that none of the functions `accepting` has."""
     signatures = [inspect.signature(accepts).parameters for accepts in accepting]
-    known = [name for parameters in signatures for name in parameters]
+    accepted = [name for parameters in signatures for name in parameters]
     for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+        if name not in accepted:
+            near = difflib.get_close_matches(name, accepted, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise ValueError(
                 f"`{function}` has no argument `{name}`.{hint} "

@@ -62,9 +62,9 @@ class DatasetInfo:
         splits["train+validation"] = self.train + self.validation
         splits["test"] = self.test
         if not splits.get(split):
-            known = [name for name, slices in splits.items() if slices]
+            names = [name for name, slices in splits.items() if slices]
             raise ValueError(
-                f"`split` of {self.name} must be one of {known}. "
+                f"`split` of {self.name} must be one of {names}. "
                 f"Received: split={split!r}"
             )
         return splits[split]

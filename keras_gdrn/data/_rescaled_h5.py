@@ -129,8 +129,8 @@ def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H
     As for `rescaled`, "train+validation" is "train" where no file has a validation
     split. All have images of the same shape, or there is a `ValueError`.
     """
-    known = ["train", "validation", "train+validation", "test"]
-    check_choice("split", split, known)
+    choices = ["train", "validation", "train+validation", "test"]
+    check_choice("split", split, choices)
     first, *others = split.split("+")
     parts = _find(folder, first, factor)
     if not parts:
@@ -153,13 +153,13 @@ def _find(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]
     # Names state three decimals. Only files whose name fits are opened.
     files = [path for path in _files(folder) if _states(path, split, f"{factor:.3f}")]
     descriptions = [describe_h5(path) for path in files]
-    found = [file.splits[split] for file in descriptions if split in file.splits]
-    if len(found) > 1:
+    parts = [file.splits[split] for file in descriptions if split in file.splits]
+    if len(parts) > 1:
         raise ValueError(
             f"One file in {folder} may have the split {split!r} at size factor "
-            f"{factor}. Found: {[part.path.name for part in found]}"
+            f"{factor}. Found: {[part.path.name for part in parts]}"
         )
-    return found
+    return parts
 
 
 def _states(path: Path, split: str, factor: str) -> bool:

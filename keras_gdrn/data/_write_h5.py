@@ -83,8 +83,8 @@ def _write_split(file, key: str, batches, count: int, shape: tuple) -> None:
 
 
 def _check_splits(name: str, splits: tuple[str, ...], canvas) -> None:
-    known = isinstance(splits, (tuple, list)) and splits and set(splits) <= set(KEYS)
-    if not known:
+    fits = isinstance(splits, (tuple, list)) and splits and set(splits) <= set(KEYS)
+    if not fits:
         raise ValueError(
             f"`splits` must be some of {tuple(KEYS)}. Received: splits={splits!r}"
         )

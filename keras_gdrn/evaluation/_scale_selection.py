@@ -66,13 +66,13 @@ def scale_selection_histogram(
     """
     scorer, pooling, sigma0 = _scorer(model)
     labeled: set[bool] = set()  # over all factors, so that an error comes early
-    factors, found = at_each_factor(
+    factors, decisions = at_each_factor(
         lambda data: _decisions(
             predictions(scorer, data, batch_size), pooling, labeled
         ),
         datasets,
     )
-    shares, accuracies = (np.array(values) for values in zip(*found, strict=True))
+    shares, accuracies = (np.array(values) for values in zip(*decisions, strict=True))
     return ScaleSelectionHistogram(
         factors, sigma0, shares, accuracies if True in labeled else None
     )
@@ -135,18 +135,18 @@ def _decisions(
                 "all data sets must have labels, or none of them. Received: batches "
                 "with labels and batches without"
             )
-        output = as_scores(output)
-        shares.append(_shares_of_predicted(np.asarray(scores), output, pooling))
+        pooled = as_scores(output)
+        shares.append(_shares_of_predicted(np.asarray(scores), pooled, pooling))
         if labels is not None:
-            correct.append(are_correct(output, labels))
+            correct.append(are_correct(pooled, labels))
     accuracy = float(np.mean(np.concatenate(correct))) if correct else None
     return np.concatenate(shares).mean(axis=0), accuracy
 
 
 def _shares_of_predicted(
-    scores: np.ndarray, output: np.ndarray, pooling: str
+    scores: np.ndarray, pooled: np.ndarray, pooling: str
 ) -> np.ndarray:
-    predicted = np.argmax(output, axis=-1)[:, None, None]
+    predicted = np.argmax(pooled, axis=-1)[:, None, None]
     return scale_shares(np.take_along_axis(scores, predicted, axis=-1)[..., 0], pooling)
 
 

@@ -113,8 +113,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
 def _check_shape(images: Any) -> None:
     shape = images.shape
-    known = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
-    if not known or len(shape) not in (3, 4) or shape[-1] not in (1, 3):
+    has_rank = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
+    if not has_rank or len(shape) not in (3, 4) or shape[-1] not in (1, 3):
         raise ValueError(
             "`images` must have shape (N, H, W, C) or (H, W, C) with 1 or 3 channels. "
             f"Received: images.shape={shape}"

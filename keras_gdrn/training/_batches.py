@@ -191,10 +191,10 @@ def _described(data: Any) -> str:
 def _check_size(data: "tf.data.Dataset", batch_size: int) -> None:
     images = next(iter(data.take(1)))[0]
     checked_images(images)
-    found = len(images)
+    size = len(images)
     alone = int(data.cardinality()) == 1
-    if found > batch_size or (found < batch_size and not alone):
+    if size > batch_size or (size < batch_size and not alone):
         raise ValueError(
             f"`data` must have batches of the recipe's size, {batch_size}. "
-            f"Received: a batch of {found}"
+            f"Received: a batch of {size}"
         )

@@ -77,14 +77,14 @@ def replicas(model: keras.Model) -> int:
 
 
 def compilation(
-    jit_compile: bool | str, steps_per_execution: int, replicas: int
+    jit_compile: bool | str, steps_per_execution: int, devices: int
 ) -> bool | str:
     """`jit_compile` as it is possible on so many devices.
 
     Raises:
         ValueError: If this or `steps_per_execution` is not possible on them.
     """
-    if replicas == 1 or keras.backend.backend() != "tensorflow":
+    if devices == 1 or keras.backend.backend() != "tensorflow":
         return jit_compile
     if steps_per_execution != 1:  # the loop over the steps fails in TensorFlow
         raise ValueError(
@@ -100,14 +100,14 @@ def compilation(
 
 
 @contextlib.contextmanager
-def synchronized(model: keras.Model, replicas: int) -> Iterator[None]:
+def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
     """Batch normalization takes its statistics over the batches of all devices.
 
     So does JAX by itself. On TensorFlow it is an option of the layer, which is not
     kept: with it, a saved model could not be loaded on other backends.
     """
     layers = []
-    if replicas > 1 and keras.backend.backend() == "tensorflow":
+    if devices > 1 and keras.backend.backend() == "tensorflow":
         layers = [
             layer
             for layer in model._flatten_layers()
@@ -216,8 +216,8 @@ def _replicas_of_distribution(model: keras.Model) -> int:
             f"a share of the batch. Received: {distribution}"
         )
     devices = 1 if distribution is None else distribution.device_mesh.devices.size
-    found = (len(weight.value.sharding.device_set) for weight in model.variables)
-    _check_built_here(all(count == devices for count in found))
+    counts = (len(weight.value.sharding.device_set) for weight in model.variables)
+    _check_built_here(all(count == devices for count in counts))
     return devices
 
 

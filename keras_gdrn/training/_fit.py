@@ -22,7 +22,7 @@ from keras_gdrn.training._shares import (
     repeated,
     whole_batches,
 )
-from keras_gdrn.training._time_limit import TimeLimit
+from keras_gdrn.training._time_limit import TimeLimit, as_time_limit
 
 
 def fit(
@@ -165,7 +165,7 @@ def _batches(
 def _resume(
     model: keras.Model,
     folder: Path,
-    settings: dict[str, Any],
+    decided: dict[str, Any],
     held: contextlib.ExitStack,
 ) -> int:
     """Loads the last checkpoint, and returns how many epochs have been trained.
@@ -175,7 +175,7 @@ def _resume(
 
     def epochs_there() -> int:
         held.enter_context(lock_folder(folder))
-        return _run_folder.resume(folder, settings)
+        return _run_folder.resume(folder, decided)
 
     epochs = _processes.from_first_process(epochs_there)
     if epochs:
@@ -200,7 +200,5 @@ def _epoch_callbacks(
         if tensorboard:
             parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
     if max_minutes is not None:
-        given = isinstance(max_minutes, TimeLimit)
-        limit = max_minutes if given else TimeLimit(max_minutes)
-        parts.append(_callbacks.StopInTime(limit))
+        parts.append(_callbacks.StopInTime(as_time_limit(max_minutes)))
     return parts

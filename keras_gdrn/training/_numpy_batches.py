@@ -50,15 +50,15 @@ class NumPyBatches(keras.utils.PyDataset):
 
     def map(self, function: Callable[..., tuple]) -> "NumPyBatches":
         """What a function makes of the parts of each batch."""
-        found, prepare = copy.copy(self), self.prepare
-        found.prepare = lambda batch, seed: function(*prepare(batch, seed))
-        return found
+        mapped, prepare = copy.copy(self), self.prepare
+        mapped.prepare = lambda batch, seed: function(*prepare(batch, seed))
+        return mapped
 
     def take(self, steps: int) -> "NumPyBatches":
         """The first so many batches of each epoch."""
-        found = copy.copy(self)
-        found.steps = steps
-        return found
+        shorter = copy.copy(self)
+        shorter.steps = steps
+        return shorter
 
     def __len__(self) -> int:
         return self.steps

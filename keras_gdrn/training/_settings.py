@@ -28,7 +28,7 @@ def settings(
     class_weight: Mapping[int, float] | None,
 ) -> dict[str, Any]:
     """What a run must have in common with the one that it goes on with."""
-    found = {
+    values = {
         **dataclasses.asdict(recipe),
         "seed": seed,
         "class_weight": class_weight,
@@ -41,14 +41,14 @@ def settings(
     }
     for layer in model.layers:
         if isinstance(layer, ScaleChannels):
-            found["sigma0"] = layer.sigma0
+            values["sigma0"] = layer.sigma0
         if isinstance(layer, ScalePooling):
-            found["scale_pooling"] = "max" if _has_one_channel(model) else layer.mode
-    return found
+            values["scale_pooling"] = "max" if _has_one_channel(model) else layer.mode
+    return values
 
 
 def _has_one_channel(model: keras.Model) -> bool:
-    """Whether all poolings over scales are the same."""
+    """Whether there is one scale channel: all poolings over it are the same."""
     layers = [layer for layer in model.layers if isinstance(layer, ScaleChannels)]
     return len(layers) == 1 and len(layers[0].sigma0) == 1
 
@@ -99,15 +99,15 @@ def _plain_object(value: Mapping[str, Any], names: dict[str, str]) -> Any:
         return config["name"]
     if "class_name" in value and isinstance(config, Mapping):
         value = {**value, **config, "config": None}
-    found = {
+    parts = {
         str(key): _name(part, names) if key == "name" else _plain(part, names)
         for key, part in value.items()
         if key not in _BESIDE and part is not None
     }
-    if isinstance(found.get("layers"), list):  # told by their names, if they differ
-        layers = enumerate(found["layers"])
-        found["layers"] = {f"{n} {layer.get('name')}": layer for n, layer in layers}
-    return found
+    if isinstance(parts.get("layers"), list):  # told by their names, if they differ
+        layers = enumerate(parts["layers"])
+        parts["layers"] = {f"{n} {layer.get('name')}": layer for n, layer in layers}
+    return parts
 
 
 def _name(name: Any, names: dict[str, str]) -> Any:

@@ -13,7 +13,7 @@ from keras_gdrn.models import with_sigma0
 from keras_gdrn.training._fit import fit
 from keras_gdrn.training._processes import from_first_process
 from keras_gdrn.training._recipe import Recipe
-from keras_gdrn.training._time_limit import OutOfTime, TimeLimit
+from keras_gdrn.training._time_limit import OutOfTime, TimeLimit, as_time_limit
 
 AfterStage = Callable[["Stage", keras.Model, keras.callbacks.History], Any]
 
@@ -83,8 +83,7 @@ def train_in_stages(
     >>> model = train_in_stages(model, [one, six], (images, labels), out="runs/digits")
     """
     _check_names(stages)
-    given = isinstance(max_minutes, TimeLimit)
-    limit = max_minutes if given else TimeLimit(max_minutes)
+    limit = as_time_limit(max_minutes)
     trained = model
     for stage in stages:
         if from_first_process(lambda: limit.is_reached(0)):

@@ -49,3 +49,8 @@ class TimeLimit:
             return False
         expected = self.longest if seconds is None else seconds
         return time.perf_counter() + expected > self.end
+
+
+def as_time_limit(minutes: float | TimeLimit | None) -> TimeLimit:
+    """A limit as it is, or one of so many minutes from now on."""
+    return minutes if isinstance(minutes, TimeLimit) else TimeLimit(minutes)

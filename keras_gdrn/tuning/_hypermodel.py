@@ -198,12 +198,12 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         sigma = _reach(self.space.architecture(hp))
         if sigma > self._side:
             return f"a scale of {sigma:.1f} pixels in images of {self._side} pixels"
-        for what, found, most in (
+        for what, count, budget in (
             ("parameters", cost["parameters"], self.max_parameters),
             ("multiply-adds per image", cost["multiply_adds"], self.max_multiply_adds),
         ):
-            if most is not None and found > most:
-                return f"{found:,} {what}, the budget is {most:,}"
+            if budget is not None and count > budget:
+                return f"{count:,} {what}, the budget is {budget:,}"
         return None
 
     @property
@@ -240,10 +240,10 @@ def _pass_through(
 
 def _objectives(accuracies: Mapping[float, float]) -> dict[str, float]:
     values = list(accuracies.values())
-    found = {
+    objectives = {
         "val_mean_accuracy": float(sum(values) / len(values)),
         "val_min_accuracy": float(min(values)),
     }
     if 1.0 in accuracies:
-        found["val_accuracy"] = float(accuracies[1.0])
-    return found
+        objectives["val_accuracy"] = float(accuracies[1.0])
+    return objectives

@@ -91,12 +91,12 @@ class SearchSpace:
 
     def only(self, *names: str) -> "SearchSpace":
         """The space with these sets alone; all others are fixed at their default."""
-        known = [field.name for field in dataclasses.fields(self)]
-        known.remove("sigma0_range")
+        sets = [field.name for field in dataclasses.fields(self)]
+        sets.remove("sigma0_range")
         for name in names:
-            if name not in known:
-                raise ValueError(f"`names` must be of {known}. Received: {name!r}")
-        fixed = [name for name in known if name not in names]
+            if name not in sets:
+                raise ValueError(f"`names` must be of {sets}. Received: {name!r}")
+        fixed = [name for name in sets if name not in names]
         return dataclasses.replace(
             self,
             **{
@@ -108,10 +108,10 @@ class SearchSpace:
     def architecture(self, hp: keras_tuner.HyperParameters) -> dict[str, Any]:
         """The arguments of `gauss_der_resnet` that `hp` chooses."""
         straight = ("ratio", "scale_pooling", "spatial_selection", "order")
-        found = {name: self._choose(hp, name) for name in (*straight, "scale_dropout")}
+        chosen = {name: self._choose(hp, name) for name in (*straight, "scale_dropout")}
         blocks = self._choose(hp, "blocks")
         return {
-            **found,
+            **chosen,
             "zero_order": bool(self._choose(hp, "zero_order")),
             "widths": self._widths(hp),
             "separable_blocks": round(self._choose(hp, "separable_share") * blocks),
