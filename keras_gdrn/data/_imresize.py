@@ -20,7 +20,7 @@ def imresize(images: Any, factor: float) -> Any:
     with `w` the cubic of Keys at a = -1/2, widened by `1 / factor` where
     `factor < 1` (antialiasing), its samples normalized to sum one. Outside the
     image the samples are those of its half-sample symmetric mirror extension.
-    The position `u` takes the nominal factor also where `factor * N` is no integer,
+    The position `u` takes the nominal factor also where `factor * N` is not an integer,
     so that a pattern is scaled by exactly that factor. Stock resizes (TensorFlow,
     Keras, JAX, Pillow) drop the outside samples and use the quotient of the sizes.
 
@@ -42,7 +42,7 @@ def imresize(images: Any, factor: float) -> Any:
         input give or take the overshoot of the cubic.
 
     Raises:
-        TypeError: If `factor` is no real number or the pixels are not numeric.
+        TypeError: If `factor` is not a real number or the pixels are not numeric.
         ValueError: If `factor` is not finite and positive, if the images have
             another rank, are empty, or have a size unknown to the graph.
 

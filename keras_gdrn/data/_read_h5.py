@@ -13,9 +13,9 @@ import numpy as np
 from keras_gdrn.data._write_h5 import SPLITS, stated_factor
 
 LARGEST = float(np.finfo("float32").max)
-# gzip cannot make more of a byte: what claims to is not there.
+# gzip cannot pack more bytes into one: a file that claims to hold more does not.
 MOST_COMPRESSED = 1100
-# As h5py tells of damage: to the tree, to a name, to a type, to a size.
+# By which h5py reports damage: to the tree, to a name, to a type, to a size.
 H5PY_ERRORS = (OSError, RuntimeError, KeyError, TypeError, MemoryError)
 
 
@@ -144,7 +144,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _stored(file: Any, key: str) -> Any:
-    """What `key` names, the data of which are all there, in this very file."""
+    """What `key` names, unless some of its data are missing or in another file."""
     import h5py
 
     if not isinstance(file.get(key, getlink=True), h5py.HardLink):
@@ -169,7 +169,7 @@ def _stored(file: Any, key: str) -> Any:
 
 
 def _keys_to_read(file: Any) -> tuple[list[str], list[str]]:
-    """Which of `SPLITS` are there with images and labels, but for placeholders."""
+    """The `SPLITS` that have images and labels, without placeholders; and a report."""
     shapes = {name: getattr(_stored(file, name), "shape", None) or () for name in file}
     counts = {key: (shapes.get(f"x_{key}") or (0,))[0] for key in SPLITS}
     pairs = [k for k in SPLITS if shapes.get(f"x_{k}") and shapes.get(f"y_{k}")]

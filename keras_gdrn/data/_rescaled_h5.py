@@ -30,7 +30,7 @@ def h5_report(folder: str | os.PathLike) -> str:
     The images are not read.
 
     Args:
-        folder: Where files such as those of `write_h5` are.
+        folder: Folder of files such as those of `write_h5`.
 
     Returns:
         For each file its name and size factor, a line for the images and the labels
@@ -65,20 +65,20 @@ def rescaled_h5(
 
     The elements are those of `rescaled`. The files are the authors', or written by
     `write_h5`: one for training and validation, and one for each size factor of the
-    test set. What `read_h5` tells of them holds here too; `h5_report` shows it. That
-    of a test set is found by the size factor in its name (`…_scte0p841.h5`), that of
-    training by its having more than one training image.
+    test set. What `read_h5` says about them holds here too; `h5_report` shows it. The
+    file of a test set is found by the size factor in its name (`…_scte0p841.h5`), that
+    of the training images by having more than one of them.
 
     Images are read in blocks of 64, or of as many as the file stores in one chunk. To
-    shuffle, the blocks are put in another order in every iteration, and 2048 images of
-    blocks that follow each other so are shuffled among themselves. In memory are the
-    labels and up to four times 2048 images: 0.4 GB for CIFAR-10, 0.9 GB for STL-10 in
-    training; without shuffling, a few blocks and batches.
+    shuffle, the blocks are put in another order in every iteration; then the images of
+    successive blocks are shuffled, 2048 at a time. The labels and up to four times 2048
+    images are kept in memory: 0.4 GB for CIFAR-10, 0.9 GB for STL-10 in training;
+    without shuffling, a few blocks and batches.
 
     Values up to 0.3 outside [0, 1], where the cubic may carry them, are clipped.
 
     Args:
-        folder: Where the files, `*.h5`, are.
+        folder: Folder of the files, `*.h5`.
         split: "train", "validation", "train+validation" or "test".
         factor: Size factor, equal to that in the name to its three decimals. A name
             that states none for training images (`…_sctr1p000.h5`) means 1.
@@ -229,7 +229,7 @@ def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
     """Images and labels, some blocks at a time: these are shuffled together."""
     import tensorflow as tf
 
-    images, _ = _read(blocks[0])  # what is wrong with all images is an error now
+    images, _ = _read(blocks[0])  # an error that all images share comes at once
     size = max(1, SHUFFLED // len(images)) if shuffle else 1
     generators = epoch_generators(seed)
 
@@ -241,7 +241,7 @@ def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
             yield _read_group(group, rng)
 
     # Images are not shuffled one by one: as tensors of 50 kB in many threads they left
-    # holes in memory that grew to four times it.
+    # holes in memory that grew to four times their size.
     shape = (None, *images.shape[1:])
     signature = tf.TensorSpec(shape, "float32"), tf.TensorSpec((None,), "int32")
     data = tf.data.Dataset.from_generator(groups, output_signature=signature)

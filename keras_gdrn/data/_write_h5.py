@@ -30,13 +30,13 @@ def write_h5(
     computed; the file has its name only when it is complete.
 
     Args:
-        folder: Where to write; it is made where there is none.
+        folder: Folder to write into, made if need be.
         name, factor: As for `rescaled`.
         splits: Which of "train", "validation" and "test", of one canvas.
         **options: `canvas`, `limit`, `data_dir` and `download`, as for `rescaled`.
 
     Returns:
-        The path of the file. One that is there already is left as it is.
+        The path of the file. An existing one is left as it is.
 
     Raises:
         ValueError, FileNotFoundError: As `rescaled`, and if `splits` is empty, or its
@@ -106,7 +106,7 @@ def _file_name(name: str, counts: dict[str, int], shape: tuple, factor: float) -
 
 
 def stated_factor(name: str, kind: str) -> float | None:
-    """The size factor in `…scte0p841…`: the exact one where it is a rounded one.
+    """The size factor in `…scte0p841…`; of `SIZE_FACTORS`, where one is so rounded.
 
     `kind` is "te", or "tr" for that of training images in `…sctr1p000…`.
     """

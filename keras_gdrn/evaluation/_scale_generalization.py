@@ -43,6 +43,9 @@ def scale_generalization(
             or rows `(batch, class)`, one-hot or smoothed. Each data set is read once.
         batch_size: Images in a batch, where a data set is given as arrays.
 
+    Returns:
+        A `ScaleGeneralization`.
+
     Raises:
         ValueError: If there is no data set or one is empty, endless or not in batches,
             a size factor is not a positive number, the labels do not fit the scores,

@@ -25,8 +25,8 @@ class ScaleSelectionHistogram:
         factors: `(factor,)` size factors, ascending.
         sigma0: `(scale,)` initial scales of the scale channels, in the model's order.
         shares: `(factor, scale)`; each row sums to one.
-        accuracies: `(factor,)` shares of correctly classified images, as of
-            `scale_generalization`; `None` where the data have no labels.
+        accuracies: `(factor,)` shares of correctly classified images, as
+            `scale_generalization` gives them; `None` where the data have no labels.
     """
 
     factors: np.ndarray
@@ -53,6 +53,9 @@ def scale_selection_histogram(
             `ScalePooling`, such as those of `gauss_der_resnet`.
         datasets, batch_size: As `scale_generalization`; batches may also be of images
             alone, then at all size factors.
+
+    Returns:
+        A `ScaleSelectionHistogram`.
 
     Raises:
         ValueError: As `scale_generalization`, if some batches have labels and others

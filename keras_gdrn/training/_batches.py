@@ -17,7 +17,7 @@ from keras_gdrn.training._tensors import has_tensorflow, namespace
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Images of arrays that are looked at before training, not only when they are reached.
+# So many images of an array are checked before training, the others when they come up.
 CHECKED = 64
 
 
@@ -44,8 +44,8 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
 
     Raises:
         ValueError: If `data` are not such arrays or batches, of the recipe's size.
-        tf.errors.InvalidArgumentError: If a label is no class, or an image has values
-            far beyond 1, when it is reached; without TensorFlow, a `ValueError`.
+        tf.errors.InvalidArgumentError: If a label is not a class, or an image has
+            values far beyond 1, when it is reached; without TensorFlow, a `ValueError`.
 
     Example:
 
@@ -72,8 +72,8 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
         yield from batch_seeds(next(generators), int(count))
 
     # In this order: shuffling moves numbers, not images; a batch is augmented as one
-    # tensor, which is some times faster than image by image; nothing is cached after
-    # it, as every epoch is augmented anew; and the next batches are made while the
+    # tensor, which is several times faster than image by image; nothing is cached after
+    # that, as every epoch is augmented anew; and the next batches are made while the
     # network trains on this one.
     seed_of_batch = tf.data.Dataset.from_generator(
         seeds, output_signature=tf.TensorSpec((2,), "int64")

@@ -12,7 +12,7 @@ from keras_gdrn.training import _processes
 
 
 def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
-    """Under it, models are built and trained on several GPUs.
+    """A context in which models are built and trained on several GPUs.
 
     Each device has all weights and an equal share of every batch; loss, gradients and
     the statistics of batch normalization are those of the whole batch. What cannot be
@@ -26,8 +26,8 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     On JAX, several scale channels are shared out by channel: unless their number is a
     multiple of that of the devices, each device computes all of them. There may be
     several machines: one process on each, which begins with
-    `keras.distribution.initialize(address_of_first, processes, number)` and else runs
-    the same program.
+    `keras.distribution.initialize(address_of_first, processes, number)` and otherwise
+    runs the same program.
 
     Args:
         count: Number of devices (of each machine), or `"all"`. With 1, nothing is

@@ -1,4 +1,4 @@
-"""Training by a recipe, with a log and checkpoints, on from any interruption."""
+"""Training by a recipe, with a log and checkpoints, resumed after interruptions."""
 
 import contextlib
 import os
@@ -48,8 +48,8 @@ def fit(
     the weights and of the optimizer; the same call goes on after the last whole epoch,
     whenever and however it was interrupted, and returns at once if all epochs are
     done. Shuffling, augmentation and dropout are seeded by the epoch, so that the
-    result is that of a run without interruption, bit by bit where the backend computes
-    the same twice.
+    result is that of a run without interruption, bit by bit where the backend is
+    deterministic.
 
     Mixed precision is a matter of the model: build it under
     `keras.config.set_dtype_policy("mixed_bfloat16")`. So are several GPUs: build it,
@@ -60,9 +60,9 @@ def fit(
 
     Args:
         model: A functional model from images `(batch, H, W, C)` to scores `(batch,
-            class)`, or to one score `(batch, 1)` that is positive for class 1 of 0 and
-            1. (This package's networks need an output for each of two classes: their
-            last layer ends in ReLU.)
+            class)`, or to one score `(batch, 1)`, positive for class 1 and negative for
+            class 0. (This package's networks need an output for each of two classes:
+            their last layer ends in ReLU.)
         recipe: A `Recipe`, or the name of one of `RECIPES`.
         data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
             `tf.data.Dataset` of such batches that shuffles them itself, such as
@@ -76,15 +76,15 @@ def fit(
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
             before: see `keras.utils.set_random_seed`.
         max_minutes: Stop after an epoch if another one would not end within so many
-            minutes; at least one is trained. The history is the shorter, and the same
+            minutes; at least one is trained. The history is then shorter, and the same
             call goes on. Several calls may share a `TimeLimit`.
         class_weight: Weight of each class, as for `keras.Model.fit`.
         jit_compile, steps_per_execution: As for `keras.Model.compile`. The number of
             steps of an epoch must be a multiple of `steps_per_execution`. On several
             devices, TensorFlow takes neither `jit_compile=True` nor several steps.
         check_finite: Whether to stop by an error after an epoch whose loss or weights
-            are not finite. Without, training goes on; in either case they are not
-            saved in the place of the last good checkpoint.
+            are not finite. If `False`, training goes on. In either case the last
+            checkpoint with finite weights is kept.
         tensorboard: Whether to write `out/tensorboard` too.
         callbacks: Further Keras callbacks. Their state is not restored.
         verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
@@ -100,7 +100,8 @@ def fit(
             number of batches are known.)
         BlockingIOError: If another process is at work in `out`.
         OSError: If the checkpoint in `out` is damaged.
-        FloatingPointError: If the loss or a weight is not finite, by `check_finite`.
+        FloatingPointError: If the loss or a weight is not finite, unless `check_finite`
+            is `False`.
         RuntimeError: In all but the first of several processes, if that has failed.
 
     Example:

@@ -39,7 +39,7 @@ class NumPyBatches(keras.utils.PyDataset):
         self.begin_epoch(0)
 
     def begin_epoch(self, epoch: int) -> None:
-        """The batches are from now on those of this epoch."""
+        """Makes the batches those of this epoch."""
         count = len(self.arrays[0])
         self.order = np.arange(count)
         self.seeds = np.zeros((self.batches, 2), "int64")

@@ -33,6 +33,9 @@ def is_first_process() -> bool:
     """Whether this is the one of several JAX processes that decides and writes.
 
     On other backends, and where there is one process, it is.
+
+    Returns:
+        Whether it is.
     """
     return number() == 0
 
@@ -40,8 +43,9 @@ def is_first_process() -> bool:
 def from_first_process(function: Callable[[], int]) -> int:
     """What a function returns in the first of several JAX processes.
 
-    Only there it is called. All processes must come here, and all of them get the
-    number; so they decide alike by what only the first one can tell, such as its files.
+    It is called only there. All processes must come to this call, and all of them get
+    the number; so they decide alike by what only the first one knows, such as its
+    files.
 
     Args:
         function: Returns an integer >= 0, or whether something is so.
@@ -72,10 +76,10 @@ def from_first_process(function: Callable[[], int]) -> int:
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Under it, a process may save or load weights while the others do something else.
+    """A context in which one process may save or load weights by itself.
 
-    (Keras makes an optimizer to look at its attributes. The making of a variable is
-    common to all processes, which would wait for one another.)
+    (To save, Keras makes a second optimizer and looks at its attributes. Under a
+    distribution all processes make a variable together, and wait for one another.)
     """
     if count() == 1:
         yield

@@ -13,7 +13,7 @@ import numpy as np
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.training._recipe import Recipe
 
-# What a configuration also holds, but which does not decide what a layer does.
+# Entries of a configuration that do not decide what a layer does.
 _BESIDE = {"build_config", "compile_config", "module", "registered_name"}
 _BESIDE |= {"shared_object_id"}
 
@@ -72,7 +72,7 @@ def architecture(model: keras.Model) -> Any:
     """The configuration of a model, with names that do not depend on other models."""
     try:
         config = keras.saving.serialize_keras_object(model)
-    except NotImplementedError:  # a layer of somebody's own, without `get_config`
+    except NotImplementedError:  # a user's own layer, without `get_config`
         return type(model).__name__
     plain = _plain(config, {})
     if _has_one_channel(model):

@@ -85,7 +85,7 @@ def repeated(
 ) -> tuple[Any, list[keras.callbacks.Callback]]:
     """The batches of all epochs from the `first`, and the callbacks that these need.
 
-    Keras makes one iterator over them then, else some per epoch.
+    Keras then makes one iterator over all of them; otherwise, several in each epoch.
     """
     if isinstance(batches, NumPyBatches):  # Keras makes one iterator per epoch
         begin = keras.callbacks.LambdaCallback(

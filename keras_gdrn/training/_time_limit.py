@@ -19,7 +19,7 @@ class TimeLimit:
         minutes: Minutes from now on; `None` for no limit.
 
     Raises:
-        ValueError: If `minutes` is negative or no number.
+        ValueError: If `minutes` is negative or not a number.
 
     Example:
 

@@ -16,7 +16,10 @@ def parameters(model: keras.Model) -> int:
     """The number of trainable parameters, which is what the paper counts.
 
     Args:
-        model: Any model, with its weights made.
+        model: Any model that is built.
+
+    Returns:
+        The number.
     """
     return sum(math.prod(weight.shape) for weight in model.trainable_weights)
 
@@ -32,6 +35,9 @@ def multiply_adds(model: keras.Model) -> int:
 
     Args:
         model: Model as `gauss_der_resnet` builds it, for images of a known size.
+
+    Returns:
+        The number, for all scale channels.
 
     Raises:
         ValueError: If `model` is not such a network.

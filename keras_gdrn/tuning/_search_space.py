@@ -47,8 +47,8 @@ class SearchSpace:
         learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
-        ValueError: If a set is no tuple or empty, `sigma0_range` is no range or a
-            spacing not above 1.
+        ValueError: If a set is not a tuple or is empty, `sigma0_range` is not a range
+            or a spacing is not above 1.
     """
 
     ratio: tuple[float, ...] = (1.1, 1.13, 1.16, 1.2, 1.22, 1.27, 1.32, 1.4, 1.5)

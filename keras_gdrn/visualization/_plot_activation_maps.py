@@ -33,6 +33,9 @@ def plot_activation_maps(
         sigma0: Initial scales of the maps, which are their titles.
         names: For each image a title, such as its class.
 
+    Returns:
+        A figure.
+
     Raises:
         ValueError: If there are no images, or not a map for each image and scale.
         ImportError: If matplotlib is not installed.

@@ -29,6 +29,9 @@ def plot_scale_generalization(
         trained_at: Size factor of the training images, which is shaded.
         axes: Where to draw; by default in a new figure.
 
+    Returns:
+        A figure; that of `axes`, if they are given.
+
     Raises:
         ValueError: If there are no results.
         ImportError: If matplotlib is not installed.
@@ -79,6 +82,9 @@ def plot_scale_selection_histogram(
     Args:
         histogram: What `scale_selection_histogram` returned.
         axes: Where to draw; by default in a new figure.
+
+    Returns:
+        A figure; that of `axes`, if they are given.
 
     Raises:
         ImportError: If matplotlib is not installed.

@@ -18,6 +18,9 @@ def plot_sizes(images: Mapping[float, np.ndarray]) -> "Figure":
         images: For each size factor images `(image, height, width, channel)` with
             values in [0, 1], the same ones in the same order.
 
+    Returns:
+        A figure.
+
     Raises:
         ValueError: If there are no images.
         ImportError: If matplotlib is not installed.
@@ -41,6 +44,9 @@ def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure
     Args:
         rows: For each row the titles, which may be empty, and the images, `(height,
             width, channel)` with values in [0, 1].
+
+    Returns:
+        A figure.
 
     Raises:
         ValueError: If there are no images.

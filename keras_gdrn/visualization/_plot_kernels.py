@@ -26,6 +26,9 @@ def plot_basis_kernels(
         sigma: Scale in pixels, or several.
         order: Highest order of differentiation.
 
+    Returns:
+        A figure.
+
     Raises:
         ValueError: If a scale is not a positive number or `order` is negative.
         ImportError: If matplotlib is not installed.
@@ -56,6 +59,9 @@ def plot_effective_filters(
             it: `(size, size, …)`. Of more than `columns` filters as many are drawn,
             at even distances in the array.
         columns: Largest number of filters in a row, at least 1.
+
+    Returns:
+        A figure.
 
     Raises:
         ValueError: If there are no filters, or `columns` is less than 1.
