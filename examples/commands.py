@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Decorates a `main`: what it is told wrong is no reason for a traceback."""
+    """Decorates a `main`: a wrong option or file ends it without a traceback."""
     try:
         yield
     except (OSError, ValueError) as error:

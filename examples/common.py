@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# TensorFlow else greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras

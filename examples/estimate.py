@@ -14,7 +14,7 @@ from experiments import Experiment
 from keras_gdrn.data import DATASETS
 from keras_gdrn.models import Preset
 
-# Of what a product of large matrices reaches, a step of training reaches this share:
+# Speed of a step of training, as a share of that of a product of large matrices:
 # 0.7 to 0.9 on one core, of four networks of the budget `small`.
 EFFICIENCY = 0.7
 # Batch normalization, ReLU and the like move memory: as long as so many multiply-adds.

@@ -238,7 +238,7 @@ for _dataset in RESCALED:
 EXPERIMENTS.update(_mnist())
 EXPERIMENTS.update(_digits())
 
-# Names that they had. (The GaussDerNets of the paper's figures are networks of another
+# Former names. (The GaussDerNets of the paper's figures are networks of another
 # architecture, published before.)
 FORMER_NAMES = {
     f"{dataset}_gauss_der_net": f"{dataset}_without_residual"

@@ -42,7 +42,7 @@ class Figure:
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The experiments it needs, each once; that which others start from first."""
+        """The experiments that it needs, each once, before those that start from it."""
         return tuple(dict.fromkeys(run for panel in self.panels for run in panel.runs))
 
 

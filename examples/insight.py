@@ -57,7 +57,7 @@ def correct_images(
 ) -> list[int]:
     """The first image of some classes that is classified correctly: their indices.
 
-    The classes are the paper's, where the data set has them, else spread over all.
+    The classes are the paper's where the data set has them, or spread over all.
     """
     wanted = [class_names.index(name) for name in CLASSES if name in class_names]
     if not wanted:

@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-# TensorFlow else greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from commands import errors_in_one_line

@@ -167,7 +167,7 @@ def batches(
         resized = imresize(pixels, factor / 2)
         return tf.clip_by_value(resized / 255, 0.0, 1.0), labels
 
-    with tf.device("CPU"):  # else all images would be copied to a GPU
+    with tf.device("CPU"):  # a GPU would be given a copy of all images
         data = tf.data.Dataset.from_tensor_slices(tuple(images))
     if seed is not None:
         data = data.shuffle(len(images.labels), seed)

@@ -115,7 +115,7 @@ def load(path: Path) -> keras.Model:
 
 
 def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
-    """Names of the classes, side and extension: from the options, else the file."""
+    """Names of the classes, side and extension: from the options or the file."""
     found = kept_beside(options.model.with_name(KNOWN))
     numbers = [f"class {number}" for number in range(classes)]
     known = {"classes": numbers, "side": None, "extension": "mirror", **found}

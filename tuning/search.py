@@ -39,7 +39,7 @@ import os
 import sys
 from pathlib import Path
 
-# TensorFlow else greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
