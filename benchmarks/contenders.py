@@ -8,6 +8,9 @@ from keras import ops
 
 from keras_gdrn import kernels
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
+
+# The inside: these layers too are applied by `ScaleChannels`, and networks of them
+# differ from the package's in nothing but how a layer is evaluated.
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._scale_scope import current_scales
 from keras_gdrn.models import gauss_der_resnet
@@ -93,7 +96,7 @@ def network_contenders(settings, batch: int) -> dict:
     The 3×3 network gets as many images as there are passes of all scale channels.
 
     Args:
-        settings: a `Preset`. Of its options, the zero-order term and separable blocks
+        settings: A `Preset`. Of its options, the zero-order term and separable blocks
             are those of the package's networks alone.
     """
     arguments = dataclasses.asdict(settings)

@@ -39,7 +39,7 @@ from magnify import magnified, magnified_as_imresize
 from networks import network_and_images
 from tables import machine, print_header, print_row
 
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import imresize
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from keras_gdrn.models import feature_extractor, with_input_shape, with_sigma0

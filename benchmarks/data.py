@@ -22,9 +22,15 @@ import numpy as np
 import tensorflow as tf
 from tables import machine, print_header, print_row
 
-from keras_gdrn._commands import errors_in_one_line, positive
-from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays, rescaled_h5, write_h5
-from keras_gdrn.data._load import prepared_directory
+from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import (
+    DATASETS,
+    original_arrays,
+    rescaled,
+    rescaled_arrays,
+    rescaled_h5,
+    write_h5,
+)
 from keras_gdrn.models import PRESETS, from_preset
 from keras_gdrn.training import RECIPES, training_batches
 
@@ -35,7 +41,7 @@ ONE_CHANNEL = {"sigma0": (1.0,), "scale_dropout": 0.0}
 
 def is_prepared(name: str, data_dir: str | None) -> bool:
     try:
-        prepared_directory(name, data_dir)
+        original_arrays(name, "test", limit=1, data_dir=data_dir)
     except FileNotFoundError:
         return False
     return True
@@ -53,6 +59,7 @@ def images_of(name: str, data_dir: str | None) -> contextlib.AbstractContextMana
     """A context in which data are read or, where there are none, made up."""
     if is_prepared(name, data_dir):
         return contextlib.nullcontext()
+    # Inside the pipelines, so that all the rest of them is measured.
     return mock.patch("keras_gdrn.data._rescaled.load", random_images)
 
 

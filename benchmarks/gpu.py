@@ -41,7 +41,7 @@ from gpu_journal import Journal
 from gpu_precision import PRECISIONS
 from tables import machine
 
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.training import TimeLimit
 
 

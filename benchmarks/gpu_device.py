@@ -25,8 +25,8 @@ class Peak:
     """Of a device, at one precision.
 
     Attributes:
-        operations: floating point operations of products per second.
-        bandwidth: bytes per second from and to the memory.
+        operations: Floating point operations of products per second.
+        bandwidth: Bytes per second from and to the memory.
         source: "data sheet" or "measured".
     """
 
@@ -48,8 +48,8 @@ def peak(name: str, size: int) -> Peak:
     """From the data sheet, or by a product of matrices and a sum of large arrays.
 
     Args:
-        name: of the precision.
-        size: rows and columns of the matrices.
+        name: Name of the precision.
+        size: Rows and columns of the matrices.
     """
     kind = jax.devices()[0].device_kind
     if kind in KNOWN:

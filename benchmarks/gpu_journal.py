@@ -8,12 +8,12 @@ class Journal:
     """A file of JSON lines: what all of it was measured on, then a line for each.
 
     Args:
-        path: of the file, made if need be. A last line that is not whole, as a process
-            leaves it that was killed, is dropped.
-        about: what numbers of one file have in common, such as the device.
+        path: Path of the file, made if need be. A last line that is not whole, which a
+            process that was killed may leave, is dropped.
+        about: What numbers of one file have in common, such as the device.
 
     Raises:
-        ValueError: if the file has the measurements of something else.
+        ValueError: If the file has the measurements of something else.
     """
 
     def __init__(self, path: Path, about: dict):

@@ -21,14 +21,15 @@ class Plan:
     """How much is measured.
 
     Attributes:
-        presets: whose time is measured; the first one's errors and batches too.
-        sigmas: scales of layers, in pixels.
-        size, width: of the maps of these layers, and of their channels.
-        sigma0: initial scales of single channels.
-        batch: images that a network is given.
-        batches: how many images are tried, up to the memory.
-        repeats: samples of each step.
-        product: rows of the matrices by which an unknown device is measured.
+        presets: Presets whose time is measured; of the first one errors and batches
+            are measured too.
+        sigmas: Scales of layers, in pixels.
+        size, width: Side of the maps of these layers, and number of their channels.
+        sigma0: Initial scales of single channels.
+        batch: Images that a network is given.
+        batches: How many images are tried, up to the memory.
+        repeats: Samples of each step.
+        product: Rows of the matrices by which an unknown device is measured.
     """
 
     presets: dict
@@ -55,10 +56,10 @@ def units(plan: Plan, parts: tuple[str, ...], at: str, done: Journal) -> Iterato
     """All measurements, by their keys; each is a function that returns its result.
 
     Args:
-        plan: what to measure.
-        parts: some of `PARTS`.
-        at: name of the precision of the networks whose time is measured.
-        done: where the result of a unit is before the next one is asked for.
+        plan: What to measure.
+        parts: Some of `PARTS`.
+        at: Name of the precision of the networks whose time is measured.
+        done: Where the result of a unit is before the next one is asked for.
     """
     if "errors" in parts:
         yield from _errors(plan)

@@ -20,7 +20,7 @@ def precision(name: str) -> Iterator[None]:
     """Layers made and functions compiled inside compute in this precision.
 
     Args:
-        name: a key of `PRECISIONS`, or "float64".
+        name: A key of `PRECISIONS`, or "float64".
     """
     policy, products = PRECISIONS.get(name, ("float64", "highest"))
     double = policy == "float64"

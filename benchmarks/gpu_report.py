@@ -7,7 +7,7 @@ from pathlib import Path
 from gpu_journal import Journal
 from gpu_precision import PRECISIONS
 
-from keras_gdrn._markdown import aligned
+from keras_gdrn.visualization import markdown_table
 
 MEBI = 2**20
 
@@ -46,7 +46,7 @@ def _page(journal: Journal) -> list[str]:
         ]
     for title, rows in tables.items():
         if len(rows) > 1:
-            lines += ["", f"## {title}", "", aligned(rows)]
+            lines += ["", f"## {title}", "", markdown_table(rows)]
     return [*lines, ""]
 
 

@@ -41,10 +41,10 @@ def compared(settings, name: str, task: str, at: str, batch: int, **options) -> 
     """A network beside the 3×3 ResNet, in turn.
 
     Args:
-        settings: a `Preset`.
-        name: a key of `contestants`.
-        task: one of `TASKS`.
-        at: name of the precision.
+        settings: A `Preset`.
+        name: A key of `contestants`.
+        task: One of `TASKS`.
+        at: Name of the precision.
         options: `repeats` and `peak`, as `timed`.
     """
     reference = reference_step(settings, task, at, batch)
@@ -75,8 +75,8 @@ def timed(steps: dict[str, Step], repeats: int, peak: Peak) -> dict:
     """What is known of the first of the steps; ratios are to the last.
 
     Args:
-        repeats: samples of each, taken in turn.
-        peak: of the device.
+        repeats: Samples of each, taken in turn.
+        peak: Peak of the device.
     """
     name, *_, reference = (*steps, *steps)
     step = steps[name]

@@ -19,12 +19,13 @@ class Step:
     """A step that goes on from its own result.
 
     Attributes:
-        function: compiled; from the state and the data to the new state and a value.
-        state, data: what it is called with next.
-        tracing, compiling: seconds that these took.
-        operations: floating point operations of the program, as it was traced.
-        moved: bytes that the compiled program reads and writes.
-        memory: bytes that it needs, its arguments included.
+        function: Compiled function from the state and the data to the new state and a
+            value.
+        state, data: What it is called with next.
+        tracing, compiling: Seconds that these took.
+        operations: Floating point operations of the program, as it was traced.
+        moved: Bytes that the compiled program reads and writes.
+        memory: Bytes that it needs, its arguments included.
     """
 
     function: Callable

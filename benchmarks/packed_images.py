@@ -27,7 +27,7 @@ def read(files: list[Path], split: str) -> tuple[np.ndarray, np.ndarray]:
     """The images and labels of a split from all these files, one after the other.
 
     Raises:
-        ValueError: if a file is not one that `write` has written.
+        ValueError: If a file is not one that `write` has written.
     """
     parts = [_read(file, split) for file in files]
     images, labels = zip(*parts, strict=True)

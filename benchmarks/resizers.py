@@ -21,9 +21,8 @@ import numpy as np
 import tensorflow as tf
 from tables import machine, print_header, print_row
 
-from keras_gdrn._commands import errors_in_one_line, positive
-from keras_gdrn.data import DATASETS, SIZE_FACTORS, imresize
-from keras_gdrn.data._load import load
+from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import DATASETS, SIZE_FACTORS, imresize, original_arrays
 
 
 def by_tensorflow(images: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -99,9 +98,9 @@ def differences(resize, images: np.ndarray, factor: float) -> list[str]:
 
 
 def test_images(arguments) -> np.ndarray:
-    info = DATASETS[arguments.dataset]
-    images, _ = load(info, "test", arguments.limit, arguments.data_dir)
-    return images.astype("float32") * (255 / info.white)
+    options = {"limit": arguments.limit, "data_dir": arguments.data_dir}
+    images, _ = original_arrays(arguments.dataset, "test", **options)
+    return images.astype("float32") * (255 / DATASETS[arguments.dataset].white)
 
 
 def parsed_arguments():

@@ -24,7 +24,7 @@ import measure
 import numpy as np
 from tables import machine, print_header, print_row
 
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import PRESETS
 

@@ -32,13 +32,12 @@ import keras
 import numpy as np
 import packed_images
 
-from keras_gdrn._commands import errors_in_one_line, positive
-from keras_gdrn._markdown import aligned
-from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescale
+from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import DATASETS, SIZE_FACTORS, original_arrays, rescale
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.models import from_preset
 from keras_gdrn.training import RECIPES, OutOfTime, Recipe, TimeLimit, fit
-from keras_gdrn.training._files import write_whole
+from keras_gdrn.visualization import markdown_table
 
 INFO = DATASETS["cifar10"]
 SPLITS = {"train": "train+validation", "test": "test"}
@@ -46,10 +45,9 @@ SPLITS = {"train": "train+validation", "test": "test"}
 
 def pack(folder: Path, data_dir: str | None, parts: int) -> None:
     """Writes the files, each with its part of the images of both splits."""
-    from keras_gdrn.data._load import load
-
     splits = {
-        name: load(INFO, split, data_dir=data_dir) for name, split in SPLITS.items()
+        name: original_arrays("cifar10", split, data_dir=data_dir)
+        for name, split in SPLITS.items()
     }
     folder.mkdir(parents=True, exist_ok=True)
     for part in range(parts):
@@ -121,7 +119,9 @@ def evaluate(
         tests = on_canvas(images, factor, model.input_shape[1])
         result = scale_generalization(model, {factor: tests})
         found[f"{factor:.3g}"] = float(result.accuracies[0])
-        write_whole(file, json.dumps(found, indent=1) + "\n")
+        whole = file.with_suffix(".partial")
+        whole.write_text(json.dumps(found, indent=1) + "\n")
+        whole.replace(file)  # an interruption leaves no half of it
         limit.took(time.perf_counter() - begin)
     return found
 
@@ -166,7 +166,7 @@ def main() -> None:
     except OutOfTime:
         return print("Out of time; the same command goes on.")
     cells = [f"{100 * accuracy:.2f} %" for accuracy in accuracies.values()]
-    print(aligned([list(accuracies), cells]))
+    print(markdown_table([list(accuracies), cells]))
 
 
 if __name__ == "__main__":

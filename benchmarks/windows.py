@@ -21,7 +21,7 @@ import numpy as np
 from tables import print_header, print_row
 
 import keras_gdrn  # noqa: F401  the layers that a file may hold
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.models import with_input_shape, with_sigma0
 

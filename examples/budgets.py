@@ -17,18 +17,18 @@ class Small:
     """What two processor cores can train.
 
     Args:
-        widths, ratio: of the network. Half as many blocks have about the square of
-            the ratio.
-        canvas, test_canvas: pixels. What surrounds the image should be there in
-            training: the symmetric boundary mirrors the maps of each layer, which is
+        widths, ratio: Those of the network. Half as many blocks have about the square
+            of the ratio.
+        canvas, test_canvas: Sides in pixels. What surrounds the image should be there
+            in training: the symmetric boundary mirrors the maps of each layer, which is
             not the mirror image's maps (derivatives change their sign). A network that
             was trained on a canvas of 32 got 72 % of CIFAR-10 right on it, and 67 % on
             one of 64.
-        epochs, limit: of one scale channel, or of a plain network.
-        joint_epochs, joint_limit: of several scale channels.
-        tuned_limit: of several scale channels that were trained as one before, for one
-            epoch.
-        test_limit: images of each size.
+        epochs, limit: Those of one scale channel, or of a plain network.
+        joint_epochs, joint_limit: Those of several scale channels.
+        tuned_limit: That of several scale channels that were trained as one before, for
+            one epoch.
+        test_limit: Images of each size.
     """
 
     widths: tuple[int, ...]

@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import aligned
 from experiments import EXPERIMENTS
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.evaluation import ScaleGeneralization
-from keras_gdrn.visualization import plot_scale_generalization, size_label
+from keras_gdrn.visualization import (
+    markdown_table,
+    plot_scale_generalization,
+    size_label,
+)
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
@@ -82,7 +85,7 @@ def report(records: Sequence[Mapping[str, Any]]) -> str:
             rows.append([name, *cells, known or "–"])
         notes.append(_note(record))
     title = "Accuracy in percent at each size factor (training: 1)."
-    return "\n\n".join([title, aligned(rows), "\n".join(notes)])
+    return "\n\n".join([title, markdown_table(rows), "\n".join(notes)])
 
 
 def _note(record: Mapping[str, Any]) -> str:

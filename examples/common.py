@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# TensorFlow else greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
@@ -20,7 +20,6 @@ import tensorflow as tf
 from sources import Source
 
 import keras_gdrn
-from keras_gdrn._markdown import aligned
 from keras_gdrn.evaluation import (
     ScaleGeneralization,
     ScaleSelectionHistogram,
@@ -29,6 +28,7 @@ from keras_gdrn.evaluation import (
 )
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.visualization import (
+    markdown_table,
     plot_scale_generalization,
     plot_scale_selection_histogram,
     plot_sizes,
@@ -145,7 +145,7 @@ def accuracy_table(networks: Mapping[str, ScaleGeneralization]) -> str:
     rows = [["network", *(size_label(factor) for factor in factors)]]
     for name, result in networks.items():
         rows.append([name, *(f"{accuracy:.3f}" for accuracy in result.accuracies)])
-    return aligned(rows)
+    return markdown_table(rows)
 
 
 def environment() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from scipy.ndimage import maximum_filter
 from scipy.special import expit
 from segment import class_maps
 
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.layers import ScaleChannels
 
 SIGMA0 = (1.0, 1.4, 2.0, 2.8)

@@ -25,9 +25,9 @@ def draw(figure: Figure, folders: Mapping[str, Path], file: Path) -> list[Path]:
     """Draws a figure, and writes the table of its runs beside it.
 
     Args:
-        figure: of `FIGURES`.
-        folders: of its runs, which are complete.
-        file: of the picture; the table has its name, but `.md`.
+        figure: One of `FIGURES`.
+        folders: Folders of its runs, which are complete.
+        file: File of the picture; that of the table ends in `.md`.
 
     Returns:
         The files that were written.

@@ -14,7 +14,7 @@ from experiments import Experiment
 from keras_gdrn.data import DATASETS
 from keras_gdrn.models import Preset
 
-# Of what a product of large matrices reaches, a step of training reaches this share:
+# Speed of a step of training, as a share of that of a product of large matrices:
 # 0.7 to 0.9 on one core, of four networks of the budget `small`.
 EFFICIENCY = 0.7
 # Batch normalization, ReLU and the like move memory: as long as so many multiply-adds.
@@ -94,8 +94,8 @@ def _layer_costs(network: Preset, side: int, sigma0: float) -> Iterator[float]:
     jet = 6 if network.zero_order else 5
     layers = _layers(network)
     variance = (layers[-1][2] * sigma0) ** 2  # the last layer counts twice
-    for inputs, outputs, sigma, separable in reversed(layers):
-        sigma *= sigma0
+    for inputs, outputs, relative, separable in reversed(layers):
+        sigma = relative * sigma0
         window = [side, side]  # of the output and the input
         if windows:
             reach = (math.sqrt(v) for v in (variance, variance + sigma**2))

@@ -17,7 +17,7 @@ import common  # before Keras: it keeps TensorFlow quiet
 import keras
 from sources import add_source, source_of
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.models import with_input_shape
 from keras_gdrn.training import claim_folder

@@ -42,17 +42,17 @@ class Experiment:
     """A network, how it is trained and how it is tested.
 
     Args:
-        what: where it is in the paper.
-        dataset: a key of `keras_gdrn.data.DATASETS`.
-        network: its architecture; `input_shape` is that of the training images.
-        stages: one after the other, each from the weights of the one before.
-        test_sigma0: scale channels in the test; by default those of the last stage.
-        factors: size factors of the test images.
-        test_canvas: pixels of the test images' canvas; by default the data set's.
-        test_limit: test on only so many images of each size.
-        plain: train a plain residual network of the same widths instead.
-        variant: what is different in training only: a key of `variants.VARIANTS`.
-        published: accuracy at size factor 1 as the paper states it, in percent.
+        what: Where it is in the paper.
+        dataset: A key of `keras_gdrn.data.DATASETS`.
+        network: Its architecture; `input_shape` is that of the training images.
+        stages: Stages, one after the other, each from the weights of the one before.
+        test_sigma0: Scale channels in the test; by default those of the last stage.
+        factors: Size factors of the test images.
+        test_canvas: Pixels of the test images' canvas; by default the data set's.
+        test_limit: Test on only so many images of each size.
+        plain: Train a plain residual network of the same widths instead.
+        variant: What is different in training only: a key of `variants.VARIANTS`.
+        published: Accuracy at size factor 1 as the paper states it, in percent.
     """
 
     what: str
@@ -240,7 +240,7 @@ for _dataset in RESCALED:
 EXPERIMENTS.update(_mnist())
 EXPERIMENTS.update(_digits())
 
-# Names that they had. (The GaussDerNets of the paper's figures are networks of another
+# Former names. (The GaussDerNets of the paper's figures are networks of another
 # architecture, published before.)
 FORMER_NAMES = {
     f"{dataset}_gauss_der_net": f"{dataset}_without_residual"

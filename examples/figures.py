@@ -17,8 +17,8 @@ class Panel:
     """A part of a figure.
 
     Args:
-        title: above it; of curves, the data set.
-        runs: keys of `EXPERIMENTS`; a histogram or a picture is of one of them.
+        title: Title above the panel; of curves, the data set.
+        runs: Keys of `EXPERIMENTS`; a histogram or a picture is of one of them.
         kind: `CURVES`, `HISTOGRAM`, `TABLE`, or the name of a picture in the folder of
             the run.
     """
@@ -33,8 +33,8 @@ class Figure:
     """A figure or a table of the paper.
 
     Args:
-        where: in the paper.
-        panels: in rows of three.
+        where: Where it is in the paper.
+        panels: Panels, in rows of three.
     """
 
     where: str
@@ -42,7 +42,7 @@ class Figure:
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The experiments it needs, each once; that which others start from first."""
+        """The experiments that it needs, each once, before those that start from it."""
         return tuple(dict.fromkeys(run for panel in self.panels for run in panel.runs))
 
 

@@ -8,7 +8,7 @@ The images are not read. `reproduce.py … --h5 files` trains and tests on them.
 import argparse
 from pathlib import Path
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import h5_report
 
 

@@ -73,7 +73,7 @@ def squared(image: np.ndarray, side: int) -> np.ndarray:
     shorter = min(height, width)
     top, left = (height - shorter) // 2, (width - shorter) // 2
     square = image[top : top + shorter, left : left + shorter]
-    # Of TensorFlow's own, what does not alias in large photos.
+    # Of TensorFlow's methods, the one that does not alias in large photos.
     resized = tf.image.resize(square, (side, side), "area")
     return np.rint(resized).astype("uint8")
 

@@ -31,10 +31,10 @@ def write_insight(
     activation-maps-stl10.
 
     Args:
-        out: folder of the pictures.
-        model: applies a `ScaleChannels` of that name.
-        images, labels: test images; those that are classified correctly are drawn.
-        dataset: whose images they are.
+        out: Folder of the pictures.
+        model: Model that applies a `ScaleChannels` of that name.
+        images, labels: Test images; those that are classified correctly are drawn.
+        dataset: Name of the data set of these images.
     """
     network = model.get_layer("scale_channels").network
     figure = plot_effective_filters(filters_of_some_layers(network))
@@ -57,7 +57,7 @@ def correct_images(
 ) -> list[int]:
     """The first image of some classes that is classified correctly: their indices.
 
-    The classes are the paper's, where the data set has them, else spread over all.
+    The classes are the paper's where the data set has them, or spread over all.
     """
     wanted = [class_names.index(name) for name in CLASSES if name in class_names]
     if not wanted:

@@ -10,11 +10,11 @@ import argparse
 import os
 from pathlib import Path
 
-# TensorFlow else greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, write_h5
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from sources import add_source, source_of
 
 import keras_gdrn.models
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.models import Trained, from_preset, with_input_shape
 

@@ -30,7 +30,7 @@ import tensorflow as tf
 from image_files import Images, fingerprint, read_folder
 from predict import KNOWN, load
 
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, imresize
 from keras_gdrn.layers import (
     GaussDerConv,
@@ -171,7 +171,7 @@ def batches(
         resized = imresize(pixels, factor / 2)
         return tf.clip_by_value(resized / 255, 0.0, 1.0), labels
 
-    with tf.device("CPU"):  # else all images would be copied to a GPU
+    with tf.device("CPU"):  # a GPU would be given a copy of all images
         data = tf.data.Dataset.from_tensor_slices(tuple(images))
     if seed is not None:
         data = data.shuffle(len(images.labels), seed)

@@ -25,11 +25,11 @@ import numpy as np
 from image_files import MODES, read_image
 from matplotlib.figure import Figure
 
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import rescale
 from keras_gdrn.evaluation import scale_shares
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models._copies import only_layer
+from keras_gdrn.models import only_layer
 from keras_gdrn.visualization import size_label
 
 KNOWN = "network.json"
@@ -111,7 +111,7 @@ def load(path: Path) -> keras.Model:
 
 
 def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
-    """Names of the classes, side and extension: from the options, else the file."""
+    """Names of the classes, side and extension: from the options or the file."""
     found = kept_beside(options.model.with_name(KNOWN))
     numbers = [f"class {number}" for number in range(classes)]
     known = {"classes": numbers, "side": None, "extension": "mirror", **found}

@@ -49,10 +49,16 @@ from listing import listing
 from settings import settings, tell_versions
 from sources import add_source, source_of
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.models import HEAD_INITIALIZERS
-from keras_gdrn.training import OutOfTime, TimeLimit, claim_folder, on_devices
-from keras_gdrn.training._processes import is_first, of_first
+from keras_gdrn.training import (
+    OutOfTime,
+    TimeLimit,
+    claim_folder,
+    from_first_process,
+    is_first_process,
+    on_devices,
+)
 
 
 @errors_in_one_line()
@@ -71,10 +77,10 @@ def main() -> None:
     except ValueError as error:
         sys.exit(f"error: --devices: {error}")
     with tempfile.TemporaryDirectory() as elsewhere:
-        if not is_first():
+        if not is_first_process():
             options.out, options.start_from = Path(elsewhere), None
         start(options)
-    if not is_first():
+    if not is_first_process():
         print("The run's folder is on the first machine.")
 
 
@@ -94,7 +100,7 @@ def reproduce(options: argparse.Namespace) -> None:
     out = options.out or Path("runs") / f"{options.name}-{options.budget}"
     ran = complete(options.name, out, options, options.max_minutes, options.start_from)
     if not ran:
-        if is_first():
+        if is_first_process():
             print((out / "results.md").read_text(encoding="utf-8"))
         print(f"This run is complete; its results are in {out}")
 
@@ -104,13 +110,13 @@ def reproduce_figure(options: argparse.Namespace) -> None:
     figure, root = FIGURES[options.figure], options.out or Path("runs")
     limit, folders = TimeLimit(options.max_minutes), {}
     for name in figure.runs:
-        if of_first(lambda: limit.is_reached(0)):
+        if from_first_process(lambda: limit.is_reached(0)):
             raise OutOfTime
-        other = start_for(name, folders) if is_first() else None
+        other = start_for(name, folders) if is_first_process() else None
         folders[name] = root / f"{name}-{options.budget}"
         begin = other and folders[other]
         complete(name, folders[name], options, limit, begin)
-    if is_first():
+    if is_first_process():
         files = draw(figure, folders, root / f"{options.figure}-{options.budget}.png")
         print(f"{figure.where}: {', '.join(map(str, files))}")
 
@@ -133,7 +139,7 @@ def complete(
         print(f"{name}: {announcement(experiment)}")
         return False
 
-    if of_first(is_complete):
+    if from_first_process(is_complete):
         return False
     how = Options(
         out,

@@ -43,13 +43,13 @@ class Options:
     """How an experiment is run; but for the seed, the result does not depend on it.
 
     Args:
-        out: folder of the run.
-        seed: of the weights, of shuffling, augmentation and dropout.
-        source: of the images.
-        max_minutes: stop after an epoch in time; the same command goes on.
-        start_from: folder of another run whose first stage is taken over.
-        jit_compile, tensorboard: as for `keras_gdrn.training.fit`.
-        devices: as for `keras_gdrn.training.on_devices`; one of them tests.
+        out: Folder of the run.
+        seed: Seed of the weights, of shuffling, augmentation and dropout.
+        source: Source of the images.
+        max_minutes: Stop after an epoch in time; the same command goes on.
+        start_from: Folder of another run whose first stage is taken over.
+        jit_compile, tensorboard: As for `keras_gdrn.training.fit`.
+        devices: As for `keras_gdrn.training.on_devices`; one of them tests.
     """
 
     out: Path

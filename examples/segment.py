@@ -16,7 +16,7 @@ import keras
 import numpy as np
 from scenes import CANVAS, CLASSES, make_scenes
 
-from keras_gdrn._commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,

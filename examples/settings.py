@@ -12,8 +12,7 @@ from sources import Source
 
 import keras_gdrn
 from keras_gdrn.layers import GaussDerConv
-from keras_gdrn.layers._batch_normalization import batch_normalization
-from keras_gdrn.models import head_initializers
+from keras_gdrn.models import head_initializers, scale_channel
 
 _WORDS = ("what", "published")  # about an experiment
 _OF_ONE_LAYER = ("name", "trainable", "dtype", "filters", "sigma")
@@ -63,9 +62,10 @@ def _layers(experiment: Experiment) -> dict[str, Any]:
         return {}
     network = experiment.network
     head = head_initializers(network.head_initializer, zero_order=network.zero_order)
+    channel = scale_channel((1, 1, 1), classes=1, widths=[1], ratio=1.0)
     parts = {
         "convolution": GaussDerConv(1, 1.0),
-        "normalization": batch_normalization("normalization"),
+        "normalization": channel.get_layer("stem_bn"),
         "head": GaussDerConv(1, 1.0, **head),
     }
     return {name: _config(layer) for name, layer in parts.items()}

@@ -15,7 +15,7 @@ from common import TFDS, sample_images  # before Keras: it keeps TensorFlow quie
 import numpy as np
 from sources import Source, add_source, source_of
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.visualization import plot_image_grid, size_label
 

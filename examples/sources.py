@@ -17,9 +17,9 @@ class Source:
     """Where images come from.
 
     Args:
-        data_dir: directory of TensorFlow Datasets.
-        download: whether to download what is not there.
-        h5: folder of the HDF5 files of one data set, such as the authors'; then
+        data_dir: Directory of TensorFlow Datasets.
+        download: Whether to download what is not there.
+        h5: Folder of the HDF5 files of one data set, such as the authors'; then
             nothing else is read.
     """
 

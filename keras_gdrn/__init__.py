@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING, Any
 from keras_gdrn import layers, models
 
 if TYPE_CHECKING:
-    from keras_gdrn import data, evaluation, kernels, training, tuning, visualization
+    from keras_gdrn import (
+        commands,
+        data,
+        evaluation,
+        kernels,
+        training,
+        tuning,
+        visualization,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
+    "commands",
     "data",
     "evaluation",
     "kernels",

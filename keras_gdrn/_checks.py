@@ -9,12 +9,12 @@ from typing import Any
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a real number; `True` is none."""
+    """Whether it is a real number; `True` is not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is an integer; `True` is none."""
+    """Whether it is an integer; `True` is not."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -34,10 +34,10 @@ def check_choice(name: str, value: Any, choices: Collection) -> Any:
 def check_keywords(function: str, given: Mapping, *accepting: Callable) -> None:
     """Refuses keyword arguments that none of the functions `accepting` has."""
     signatures = [inspect.signature(accepts).parameters for accepts in accepting]
-    known = [name for parameters in signatures for name in parameters]
+    accepted = [name for parameters in signatures for name in parameters]
     for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+        if name not in accepted:
+            near = difflib.get_close_matches(name, accepted, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise ValueError(
                 f"`{function}` has no argument `{name}`.{hint} "
@@ -53,7 +53,7 @@ def check_number(
     lowest: float = 0,
     highest: float = math.inf,
 ) -> None:
-    """Refuses what is no finite number within the limits."""
+    """Refuses what is not a finite number within the limits."""
     fits = is_integer(value) if whole else is_number(value)
     if not fits or not lowest <= value <= highest or value == math.inf:
         what = "an integer" if whole else "a number"

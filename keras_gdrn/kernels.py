@@ -94,7 +94,7 @@ def central_difference(order: int) -> np.ndarray:
     Source: Eqs. central-difference-operators and disc-gauss+central-diff.
 
     Returns:
-        float64 array of odd length `2 * ceil(order / 2) + 1`, centered.
+        A float64 array of odd length `2 * ceil(order / 2) + 1`, centered.
     """
     if order < 0:
         raise ValueError(f"`order` must be >= 0. Received: order={order}")
@@ -112,7 +112,7 @@ def discrete_gaussian(sigma: float, radius: int) -> np.ndarray:
     Source: Lindeberg 1990; Eq. discrete-gaussian-kernel.
 
     Returns:
-        float64 array of length `2 * radius + 1`.
+        A float64 array of length `2 * radius + 1`.
     """
     check_sigma(sigma)
     return ive(np.abs(np.arange(-radius, radius + 1)), float(sigma) ** 2)
@@ -122,7 +122,7 @@ def gaussian_derivative(sigma: float, order: int, radius: int) -> np.ndarray:
     """Scale-normalized 1-D kernel `sigma**order δ^order T(·; sigma)`.
 
     Returns:
-        float64 array of length `2 * radius + 1`, to be used as a correlation: a ramp
+        A float64 array of length `2 * radius + 1`, to be used as a correlation: a ramp
         that rises along the axis is answered by `+sigma` at order 1.
     """
     stencil = central_difference(order)
@@ -180,7 +180,7 @@ def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndar
             (half-sample mirror: `x[-1 - n] = x[n]`, repeated as often as needed).
 
     Returns:
-        float64 array `(size, size)`: `K @ x` is the response to the signal `x`.
+        A float64 array `(size, size)`: `K @ x` is the response to the signal `x`.
     """
     check_choice("boundary", boundary, BOUNDARIES)
     if size < 1:

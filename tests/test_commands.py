@@ -11,7 +11,7 @@ from unittest import mock
 import keras
 import pytest
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / name for name in ("examples", "tuning", "benchmarks")]

@@ -41,6 +41,19 @@ def imported() -> set[str]:
     return names - sys.stdlib_module_names - {"keras_gdrn"}
 
 
+def private_names(path: Path) -> set[str]:
+    """What a file takes of the package's inside, wherever it names or patches it."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+    names = re.findall(r"\bkeras_gdrn(?:\.\w+)*", text)
+    imports = r"from (keras_gdrn[\w.]*) import (\([^)]*\)|.*)"
+    for module, imported in re.findall(imports, text):
+        names += [f"{module}.{name}" for name in re.findall(r"\b_\w+", imported)]
+    return {name for name in names if re.search(r"\._[a-z]", name)}
+
+
 def required(requirements: list[str]) -> set[str]:
     names = {re.match(r"[\w-]+", r)[0].replace("-", "_") for r in requirements}
     return {IMPORTED_AS.get(name, name) for name in names}
@@ -55,6 +68,25 @@ def test_what_is_imported_is_required():
 
 def test_what_is_required_is_imported():
     assert required(PROJECT["dependencies"]) - NOT_IMPORTED <= imported()
+
+
+# Benchmarks may measure the inside, as these say.
+INSIDE = {
+    "contenders.py": {
+        "keras_gdrn.layers._batch_normalization",
+        "keras_gdrn.layers._scale_scope",
+    },
+    "data.py": {"keras_gdrn.data._rescaled.load"},
+}
+
+
+@pytest.mark.parametrize("folder", ["examples", "tuning", "benchmarks"])
+def test_what_uses_the_package_needs_no_private_name(folder):
+    allowed = INSIDE if folder == "benchmarks" else {}
+    paths = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+    sources = [path for path in paths if path.suffix in (".py", ".ipynb")]
+    found = {path.name: names for path in sources if (names := private_names(path))}
+    assert sources and found == allowed
 
 
 def test_there_is_one_address():

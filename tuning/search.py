@@ -38,7 +38,7 @@ import os
 import sys
 from pathlib import Path
 
-# TensorFlow else greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
@@ -52,7 +52,7 @@ from gdrn_search.state import check_state
 from gdrn_search.timed import Timed
 from gdrn_search.worker import Worker, find_chief, follow
 
-from keras_gdrn._commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS
 from keras_gdrn.training import (
     RECIPES,

@@ -1,12 +1,13 @@
 """Rescaled image data sets: MATLAB's resizing, canvases, splits and pipelines."""
 
-from ._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
-from ._imresize import imresize
-from ._read_h5 import H5Images, read_h5
-from ._rescale import rescale
-from ._rescaled import rescaled, rescaled_arrays
-from ._rescaled_h5 import h5_report, rescaled_h5
-from ._write_h5 import write_h5
+from keras_gdrn.data._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
+from keras_gdrn.data._imresize import imresize
+from keras_gdrn.data._load import original_arrays
+from keras_gdrn.data._read_h5 import H5Images, read_h5
+from keras_gdrn.data._rescale import rescale
+from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
+from keras_gdrn.data._rescaled_h5 import h5_report, rescaled_h5
+from keras_gdrn.data._write_h5 import write_h5
 
 __all__ = [
     "DATASETS",
@@ -15,6 +16,7 @@ __all__ = [
     "H5Images",
     "h5_report",
     "imresize",
+    "original_arrays",
     "read_h5",
     "rescale",
     "rescaled",

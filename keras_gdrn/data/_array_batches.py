@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._random import epoch_generators
+from keras_gdrn.data._random import epoch_generators
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -24,8 +24,8 @@ def array_batches(
     """Batches (images, labels); with `shuffle`, in another order in each iteration.
 
     With weights of the images, batches (images, labels, weights). The order is that of
-    `epoch_generators(seed)`. Only the numbers of the images are shuffled, so all of
-    them are, at no cost. The last batch may be smaller.
+    `epoch_generators(seed)`. Indices are shuffled, not images, so that shuffling all of
+    them costs next to nothing. The last batch may be smaller.
     """
     import tensorflow as tf
 
@@ -38,7 +38,7 @@ def array_batches(
         for start in range(0, count, batch_size):
             yield order[start : start + batch_size]
 
-    with tf.device("CPU"):  # else the whole data set would be copied to a GPU
+    with tf.device("CPU"):  # a GPU would be given a copy of the whole data set
         tensors = [tf.constant(array) for array in arrays]
     data = tf.data.Dataset.from_generator(
         numbers, output_signature=tf.TensorSpec((None,), "int64")

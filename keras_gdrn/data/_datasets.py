@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ._rescale import Extension
+from keras_gdrn.data._rescale import Extension
 
 # The nine size factors of the rescaled test sets, 1/2 to 2 in steps of 2^(1/4).
 SIZE_FACTORS: tuple[float, ...] = tuple(2 ** (k / 4) for k in range(-4, 5))
@@ -22,17 +22,17 @@ class DatasetInfo:
     """A data set and how it is rescaled.
 
     Args:
-        name: what `rescaled` calls it.
-        source: its name in TensorFlow Datasets, or `"sklearn"`.
+        name: What `rescaled` calls it.
+        source: Its name in TensorFlow Datasets, or `"sklearn"`.
         image_shape: `(H, W, C)` as published.
-        class_names: in the order of the labels.
-        extension: what surrounds an image smaller than its canvas.
-        canvas: side in pixels of the canvas for training and validation.
-        test_canvas: the same for the test sets.
-        train, validation, test: the slices that make up each split. No image is in
+        class_names: Names of the classes, in the order of the labels.
+        extension: What surrounds an image smaller than its canvas.
+        canvas: Side in pixels of the canvas for training and validation.
+        test_canvas: The same for the test sets.
+        train, validation, test: The slices that make up each split. No image is in
             two of them. `validation` is empty where no validation split is defined.
-        white: the largest pixel value, which becomes 1.
-        unit: factor for `imresize` that stands for size factor 1.
+        white: The largest pixel value, which becomes 1.
+        unit: Factor for `imresize` that stands for size factor 1.
     """
 
     name: str
@@ -62,9 +62,9 @@ class DatasetInfo:
         splits["train+validation"] = self.train + self.validation
         splits["test"] = self.test
         if not splits.get(split):
-            known = [name for name, slices in splits.items() if slices]
+            names = [name for name, slices in splits.items() if slices]
             raise ValueError(
-                f"`split` of {self.name} must be one of {known}. "
+                f"`split` of {self.name} must be one of {names}. "
                 f"Received: split={split!r}"
             )
         return splits[split]

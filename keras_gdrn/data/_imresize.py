@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_gdrn._checks import check_factor
-
-from ._separable import apply_matrices, as_images, image_size
+from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
 
 def imresize(images: Any, factor: float) -> Any:
@@ -21,7 +20,7 @@ def imresize(images: Any, factor: float) -> Any:
     with `w` the cubic of Keys at a = -1/2, widened by `1 / factor` where
     `factor < 1` (antialiasing), its samples normalized to sum one. Outside the
     image the samples are those of its half-sample symmetric mirror extension.
-    The position `u` takes the nominal factor also where `factor * N` is no integer,
+    The position `u` takes the nominal factor also where `factor * N` is not an integer,
     so that a pattern is scaled by exactly that factor. Stock resizes (TensorFlow,
     Keras, JAX, Pillow) drop the outside samples and use the quotient of the sizes.
 
@@ -36,15 +35,15 @@ def imresize(images: Any, factor: float) -> Any:
         images: NumPy array (or what `numpy.asarray` takes) or TensorFlow tensor of
             shape `(H, W)`, `(H, W, C)` or `(N, H, W, C)`. For a tensor in a graph,
             H and W are known and N may be unknown.
-        factor: size factor, finite and positive; 1 leaves the values as they are.
+        factor: Size factor, finite and positive; 1 leaves the values as they are.
 
     Returns:
         The resized images, of the same kind and rank, float32, in the range of the
         input give or take the overshoot of the cubic.
 
     Raises:
-        TypeError: if `factor` is no real number or the pixels are not numeric.
-        ValueError: if `factor` is not finite and positive, if the images have
+        TypeError: If `factor` is not a real number or the pixels are not numeric.
+        ValueError: If `factor` is not finite and positive, if the images have
             another rank, are empty, or have a size unknown to the graph.
 
     Guarantee: within 1e-5 of a transcription of the algorithm pixel by pixel, for

@@ -7,9 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from ._datasets import DatasetInfo, Slice
+from keras_gdrn._checks import check_count
+from keras_gdrn.data._datasets import DatasetInfo, Slice, dataset_info
 
 Arrays = tuple[np.ndarray, np.ndarray]
+
+
+def original_arrays(
+    name: str,
+    split: str,
+    *,
+    limit: int | None = None,
+    data_dir: str | os.PathLike | None = None,
+    download: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The published images of a split, as they are, in the order of `rescaled`.
+
+    Args:
+        name: A key of `DATASETS`.
+        split: "train", "validation", "train+validation" or "test".
+        limit: Take only the first so many images, which are of mixed classes.
+        data_dir, download: As for `rescaled`.
+
+    Returns:
+        Images `(N, H, W, C)`, uint8 from 0 to the `white` of `DATASETS`, and labels
+        `(N,)`, int32.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+        FileNotFoundError: At once, if the data have not been prepared.
+
+    Example:
+
+    >>> original_arrays("digits", "test")[0].shape
+    (797, 8, 8, 1)
+    """
+    check_count("limit", limit)
+    return load(dataset_info(name), split, limit, data_dir, download)
 
 
 def load(

@@ -1,7 +1,6 @@
 """Reading HDF5 files of rescaled images, found and checked before any pixel is read."""
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ._datasets import SIZE_FACTORS
+from keras_gdrn.data._write_h5 import SPLITS, stated_factor
 
-# The splits by the ends of their keys.
-SPLITS = {"train": "train", "val": "validation", "test": "test"}
 LARGEST = float(np.finfo("float32").max)
-# gzip cannot make more of a byte: what claims to is not there.
+# gzip cannot pack more bytes into one: a file that claims to hold more does not.
 MOST_COMPRESSED = 1100
-# As h5py tells of damage: to the tree, to a name, to a type, to a size.
+# By which h5py reports damage: to the tree, to a name, to a type, to a size.
 H5PY_ERRORS = (OSError, RuntimeError, KeyError, TypeError, MemoryError)
 
 
@@ -27,11 +24,11 @@ class H5Images:
     """What was found in a file; `print` it for the report.
 
     Args:
-        path: the file.
-        factor: the size factor that the name of the file states, or None.
-        splits: images `(N, H, W, C)` float32 and labels `(N,)` int32, for those of
+        path: The file.
+        factor: The size factor that the name of the file states, or None.
+        splits: Images `(N, H, W, C)` float32 and labels `(N,)` int32, for those of
             "train", "validation" and "test" that the file has.
-        report: a line for each split, and for each departure from what was expected.
+        report: A line for each split, and for each departure from what was expected.
     """
 
     path: Path
@@ -56,16 +53,16 @@ def read_h5(path: str | os.PathLike) -> H5Images:
     pixels are divided by 255, channels are put last and one-hot labels made integers.
 
     Args:
-        path: an HDF5 file. Its splits are read into memory; `rescaled_h5` reads a
+        path: An HDF5 file. Its splits are read into memory; `rescaled_h5` reads a
             folder of such files as it goes.
 
     Returns:
         An `H5Images`.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        OSError: if it is no HDF5 file, or not a complete one.
-        ValueError: if it has no pair of keys as above, or images or labels that have
+        FileNotFoundError: If there is no such file.
+        OSError: If it is no HDF5 file, or not a complete one.
+        ValueError: If it has no pair of keys as above, or images or labels that have
             other shapes, differ in number, are not finite or number no classes; if
             they are links, lie in other files, or were declared but never written.
 
@@ -95,7 +92,6 @@ class H5Split:
     path: Path
     key: str  # of the images, such as "x_test"
     shape: tuple[int, ...]  # (N, H, W, C), as they are read
-    channels: str  # where the file has them: "last", "first" or "none"
     chunk: int  # images that the file stores, and thus reads, together
     labels: np.ndarray  # (N,) int32
 
@@ -107,11 +103,7 @@ class H5Split:
         A `ValueError` says in which images values are not within `low` and `high`.
         """
         with _opened(self.path) as file:
-            images = _stored(file, self.key)[start:stop]
-            if self.channels == "none":
-                images = images[..., None]
-            elif self.channels == "first":
-                images = images.transpose(0, 2, 3, 1)
+            images, _ = _channels_last(_stored(file, self.key)[start:stop])
             if images.dtype.kind in "ui":
                 images = images / np.float32(255)
             images = images.astype("float32", copy=False)
@@ -137,19 +129,6 @@ def describe_h5(path: str | os.PathLike) -> H5Images:
     return H5Images(path, stated_factor(path.name, "te"), splits, tuple(report))
 
 
-def stated_factor(name: str, kind: str) -> float | None:
-    """The size factor in `…scte0p841…`: the exact one where it is a rounded one.
-
-    `kind` is "te", or "tr" for that of training images in `…sctr1p000…`.
-    """
-    stated = re.search(rf"sc{kind}(\d+)p(\d+)", name)
-    if not stated:
-        return None
-    value = float(f"{stated[1]}.{stated[2]}")
-    near = [factor for factor in SIZE_FACTORS if abs(factor - value) < 1e-3]
-    return near[0] if near else value
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """The open file; errors of reading it and of what it holds name it."""
@@ -165,7 +144,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _stored(file: Any, key: str) -> Any:
-    """What `key` names, the data of which are all there, in this very file."""
+    """What `key` names, unless some of its data are missing or in another file."""
     import h5py
 
     if not isinstance(file.get(key, getlink=True), h5py.HardLink):
@@ -190,7 +169,7 @@ def _stored(file: Any, key: str) -> Any:
 
 
 def _keys_to_read(file: Any) -> tuple[list[str], list[str]]:
-    """Which of `SPLITS` are there with images and labels, but for placeholders."""
+    """The `SPLITS` that have images and labels, without placeholders; and a report."""
     shapes = {name: getattr(_stored(file, name), "shape", None) or () for name in file}
     counts = {key: (shapes.get(f"x_{key}") or (0,))[0] for key in SPLITS}
     pairs = [k for k in SPLITS if shapes.get(f"x_{k}") and shapes.get(f"y_{k}")]
@@ -209,36 +188,41 @@ def _keys_to_read(file: Any) -> tuple[list[str], list[str]]:
 
 def _split(path: Path, file: Any, key: str, report: list[str]) -> H5Split:
     x, y = file[f"x_{key}"], file[f"y_{key}"]
-    channels, shape = _layout(x.shape, x.dtype, f"x_{key}", report)
+    shape = _image_shape(x, f"x_{key}", report)
     labels = _labels(y[()], f"y_{key}", report)
     if shape[0] != len(labels):
         raise ValueError(
             f"x_{key} has {shape[0]} images, y_{key} {len(labels)} labels."
         )
     chunk = x.chunks[0] if x.chunks else 1
-    return H5Split(path, f"x_{key}", shape, channels, chunk, labels)
+    return H5Split(path, f"x_{key}", shape, chunk, labels)
 
 
-def _layout(
-    stored: tuple, dtype: Any, key: str, report: list[str]
-) -> tuple[str, tuple[int, ...]]:
-    """Where the channels are, and the shape with them last."""
-    channels, shape = "last", stored
-    if len(stored) == 3:
-        channels, shape = "none", (*stored, 1)
-        report.append(f"{key}: without channels, one was added")
-    elif len(stored) == 4 and stored[3] not in (1, 3) and stored[1] in (1, 3):
-        channels, shape = "first", (stored[0], *stored[2:], stored[1])
-        report.append(f"{key}: channels were first, put last")
+def _channels_last(images: np.ndarray) -> tuple[np.ndarray, str | None]:
+    """Images `(N, H, W, C)`, and what was done so that they are."""
+    if images.ndim == 3:
+        return images[..., None], "without channels, one was added"
+    if images.ndim == 4 and images.shape[3] not in (1, 3) and images.shape[1] in (1, 3):
+        return images.transpose(0, 2, 3, 1), "channels were first, put last"
+    return images, None
+
+
+def _image_shape(stored: Any, key: str, report: list[str]) -> tuple[int, ...]:
+    """The shape with the channels last."""
+    like = np.broadcast_to(0.0, stored.shape)  # takes no memory
+    images, change = _channels_last(like)
+    shape = images.shape
+    if change:
+        report.append(f"{key}: {change}")
     if len(shape) != 4 or shape[3] not in (1, 3) or 0 in shape:
-        raise ValueError(f"{key} must be (N, H, W, C). Found: shape {stored}")
-    if dtype.kind not in "buif":
-        raise ValueError(f"{key} must be real numbers. Found: {dtype}")
-    if dtype.kind in "ui":
+        raise ValueError(f"{key} must be (N, H, W, C). Found: shape {stored.shape}")
+    if stored.dtype.kind not in "buif":
+        raise ValueError(f"{key} must be real numbers. Found: {stored.dtype}")
+    if stored.dtype.kind in "ui":
         report.append(f"{key}: integers, divided by 255")
     size = "x".join(str(n) for n in shape[1:])
     report.append(f"{key}: {shape[0]} images {size}")
-    return channels, shape
+    return shape
 
 
 def _labels(labels: np.ndarray, key: str, report: list[str]) -> np.ndarray:

@@ -7,9 +7,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_factor
-
-from ._imresize import mirror, resize_rows
-from ._separable import apply_matrices, as_images, image_size
+from keras_gdrn.data._imresize import mirror, resize_rows
+from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
 Extension = Literal["zero", "mirror"]
 
@@ -36,9 +35,9 @@ def rescale(
     goes is not stated there.
 
     Args:
-        images: as for `imresize`: `(H, W)`, `(H, W, C)` or `(N, H, W, C)`.
-        factor: size factor, finite and positive.
-        canvas: height and width of the result in pixels, or one number for both.
+        images: As for `imresize`: `(H, W)`, `(H, W, C)` or `(N, H, W, C)`.
+        factor: Size factor, finite and positive.
+        canvas: Height and width of the result in pixels, or one number for both.
         extension: `"zero"` or `"mirror"` (half-sample symmetric).
 
     Returns:
@@ -46,7 +45,7 @@ def rescale(
         same kind as `images`, float32.
 
     Raises:
-        TypeError, ValueError: as `imresize`, and if `canvas` or `extension` is
+        TypeError, ValueError: As `imresize`, and if `canvas` or `extension` is
             unusable.
 
     Guarantee: equals `imresize` followed by `numpy.pad(mode="symmetric")` or zeros,

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
-
-from ._array_batches import array_batches
-from ._datasets import DatasetInfo, dataset_info
-from ._load import load
-from ._rescale import rescale
+from keras_gdrn.data._array_batches import array_batches
+from keras_gdrn.data._datasets import DatasetInfo, dataset_info
+from keras_gdrn.data._load import load
+from keras_gdrn.data._rescale import rescale
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -34,10 +33,14 @@ def rescaled_arrays(
     For any backend, and for what fits in memory: the images of a test set of CIFAR-10
     take 0.5 GB, one of STL-10 1.6 GB. The digits need no TensorFlow.
 
-    Args and errors: as for `rescaled`.
+    Args:
+        name, split, factor, canvas, limit, data_dir, download: As for `rescaled`.
 
     Returns:
         Images `(N, height, width, C)`, float32 in [0, 1], and labels `(N,)`, int32.
+
+    Raises:
+        ValueError, FileNotFoundError: As `rescaled`.
 
     Example:
 
@@ -79,30 +82,30 @@ def rescaled(
     TensorFlow Datasets orders it. For STL-10 see the comments at `DATASETS`.
 
     Args:
-        name: a key of `DATASETS`: "fashion_mnist", "cifar10", "stl10",
+        name: A key of `DATASETS`: "fashion_mnist", "cifar10", "stl10",
             "stl10_original" (the published 5000 and 8000 images), "mnist" or
             "digits" (of scikit-learn, 8x8 pixels, nothing to download; size factor 1
             means 20x20 pixels).
         split: "train", "validation", "train+validation" or "test".
-        factor: size factor, finite and positive.
-        canvas: height and width of the images in pixels, or one number for both.
+        factor: Size factor, finite and positive.
+        canvas: Height and width of the images in pixels, or one number for both.
             Defaults to that of `DATASETS`.
-        batch_size: images in a batch; the last one may be smaller. By default the
+        batch_size: Images in a batch; the last one may be smaller. By default the
             elements are single images.
-        shuffle: whether to reorder the images, anew in every iteration.
-        seed: of the shuffling: the same seed gives the same sequence of orders.
-        limit: take only the first so many images, which are of mixed classes.
-        data_dir: directory of TensorFlow Datasets. Defaults to the environment
+        shuffle: Whether to reorder the images, anew in every iteration.
+        seed: Seed of the shuffling: the same one gives the same orders.
+        limit: Take only the first so many images, which are of mixed classes.
+        data_dir: Directory of TensorFlow Datasets. Defaults to the environment
             variable TFDS_DATA_DIR, then to `~/tensorflow_datasets`.
-        download: whether to download and prepare the data if they are not there.
+        download: Whether to download and prepare the data if they are not there.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (image, label):
         `(height, width, C)` float32 in [0, 1] and `()` int32, or batches of them.
 
     Raises:
-        ValueError: if an argument is out of its range.
-        FileNotFoundError: at once, if the data have not been prepared.
+        ValueError: If an argument is out of its range.
+        FileNotFoundError: At once, if the data have not been prepared.
 
     Guarantee: the elements equal those of `rescaled_arrays` to 1e-6.
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, check_factor
-
-from ._random import epoch_generators
-from ._read_h5 import H5Split, describe_h5, stated_factor
+from keras_gdrn.data._random import epoch_generators
+from keras_gdrn.data._read_h5 import H5Split, describe_h5
+from keras_gdrn.data._write_h5 import stated_factor
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -30,15 +30,15 @@ def h5_report(folder: str | os.PathLike) -> str:
     The images are not read.
 
     Args:
-        folder: where files such as those of `write_h5` are.
+        folder: Folder of files such as those of `write_h5`.
 
     Returns:
         For each file its name and size factor, a line for the images and the labels
         of each split, and one for each departure from what `read_h5` expects.
 
     Raises:
-        FileNotFoundError: if there is no such folder, or no such file in it.
-        OSError, ValueError: as `read_h5`, but for the values of the images.
+        FileNotFoundError: If there is no such folder, or no such file in it.
+        OSError, ValueError: As `read_h5`, but for the values of the images.
 
     Example:
 
@@ -65,40 +65,40 @@ def rescaled_h5(
 
     The elements are those of `rescaled`. The files are the authors', or written by
     `write_h5`: one for training and validation, and one for each size factor of the
-    test set. What `read_h5` tells of them holds here too; `h5_report` shows it. That
-    of a test set is found by the size factor in its name (`…_scte0p841.h5`), that of
-    training by its having more than one training image.
+    test set. What `read_h5` says about them holds here too; `h5_report` shows it. The
+    file of a test set is found by the size factor in its name (`…_scte0p841.h5`), that
+    of the training images by having more than one of them.
 
     Images are read in blocks of 64, or of as many as the file stores in one chunk. To
-    shuffle, the blocks are put in another order in every iteration, and 2048 images of
-    blocks that follow each other so are shuffled among themselves. In memory are the
-    labels and up to four times 2048 images: 0.4 GB for CIFAR-10, 0.9 GB for STL-10 in
-    training; without shuffling, a few blocks and batches.
+    shuffle, the blocks are put in another order in every iteration; then the images of
+    successive blocks are shuffled, 2048 at a time. The labels and up to four times 2048
+    images are kept in memory: 0.4 GB for CIFAR-10, 0.9 GB for STL-10 in training;
+    without shuffling, a few blocks and batches.
 
     Values up to 0.3 outside [0, 1], where the cubic may carry them, are clipped.
 
     Args:
-        folder: where the files, `*.h5`, are.
+        folder: Folder of the files, `*.h5`.
         split: "train", "validation", "train+validation" or "test".
-        factor: size factor, equal to that in the name to its three decimals. A name
+        factor: Size factor, equal to that in the name to its three decimals. A name
             that states none for training images (`…_sctr1p000.h5`) means 1.
-        batch_size: images in a batch; the last one may be smaller. By default the
+        batch_size: Images in a batch; the last one may be smaller. By default the
             elements are single images.
-        shuffle: whether to reorder the images, anew in every iteration.
-        seed: of the shuffling: the same seed gives the same sequence of orders.
-        limit: take only the first so many images.
+        shuffle: Whether to reorder the images, anew in every iteration.
+        seed: Seed of the shuffling: the same one gives the same orders.
+        limit: Take only the first so many images.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (image, label):
         `(H, W, C)` float32 in [0, 1] and `()` int32, or batches of them.
 
     Raises:
-        ValueError: if an argument is out of its range, two files have the split, or
+        ValueError: If an argument is out of its range, two files have the split, or
             what the file has is not as in `read_h5`.
-        FileNotFoundError: if no file has the split at this size factor; says what
+        FileNotFoundError: If no file has the split at this size factor; says what
             there is.
-        OSError: if a file is not complete.
-        tf.errors.InvalidArgumentError: if values are not finite, or farther outside
+        OSError: If a file is not complete.
+        tf.errors.InvalidArgumentError: If values are not finite, or farther outside
             [0, 1], when they are reached; names the file, the key and the images. In
             the first block, which is read at once, they are a `ValueError`.
 
@@ -129,8 +129,8 @@ def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H
     As for `rescaled`, "train+validation" is "train" where no file has a validation
     split. All have images of the same shape, or there is a `ValueError`.
     """
-    known = ["train", "validation", "train+validation", "test"]
-    check_choice("split", split, known)
+    choices = ["train", "validation", "train+validation", "test"]
+    check_choice("split", split, choices)
     first, *others = split.split("+")
     parts = _find(folder, first, factor)
     if not parts:
@@ -153,13 +153,13 @@ def _find(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]
     # Names state three decimals. Only files whose name fits are opened.
     files = [path for path in _files(folder) if _states(path, split, f"{factor:.3f}")]
     descriptions = [describe_h5(path) for path in files]
-    found = [file.splits[split] for file in descriptions if split in file.splits]
-    if len(found) > 1:
+    parts = [file.splits[split] for file in descriptions if split in file.splits]
+    if len(parts) > 1:
         raise ValueError(
             f"One file in {folder} may have the split {split!r} at size factor "
-            f"{factor}. Found: {[part.path.name for part in found]}"
+            f"{factor}. Found: {[part.path.name for part in parts]}"
         )
-    return found
+    return parts
 
 
 def _states(path: Path, split: str, factor: str) -> bool:
@@ -229,7 +229,7 @@ def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
     """Images and labels, some blocks at a time: these are shuffled together."""
     import tensorflow as tf
 
-    images, _ = _read(blocks[0])  # what is wrong with all images is an error now
+    images, _ = _read(blocks[0])  # an error that all images share comes at once
     size = max(1, SHUFFLED // len(images)) if shuffle else 1
     generators = epoch_generators(seed)
 
@@ -241,7 +241,7 @@ def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
             yield _read_group(group, rng)
 
     # Images are not shuffled one by one: as tensors of 50 kB in many threads they left
-    # holes in memory that grew to four times it.
+    # holes in memory that grew to four times their size.
     shape = (None, *images.shape[1:])
     signature = tf.TensorSpec(shape, "float32"), tf.TensorSpec((None,), "int32")
     data = tf.data.Dataset.from_generator(groups, output_signature=signature)

@@ -53,8 +53,8 @@ def as_images(images: Any) -> Any:
     """`images` as an array, or the tensor it is, fit for `apply_matrices`.
 
     Raises:
-        TypeError: if the pixels are no real numbers.
-        ValueError: if the rank is not 2, 3 or 4, or an axis is empty or has, but for
+        TypeError: If the pixels are not real numbers.
+        ValueError: If the rank is not 2, 3 or 4, or an axis is empty or has, but for
             the first of four, an unknown size.
     """
     if not is_tensor(images):

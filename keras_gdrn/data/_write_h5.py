@@ -1,15 +1,15 @@
-"""Writing rescaled images to HDF5 files that `read_h5` and other frameworks read."""
+"""HDF5 files of rescaled images: their keys, their names, and writing them."""
 
 import os
+import re
 from pathlib import Path
 
 from keras_gdrn._checks import check_factor
+from keras_gdrn.data._datasets import SIZE_FACTORS, dataset_info
+from keras_gdrn.data._rescaled import canvas_of, rescaled
 
-from ._datasets import dataset_info
-from ._read_h5 import SPLITS
-from ._rescaled import canvas_of, rescaled
-
-# The ends of the keys, by the names of the splits.
+# The splits by the ends of their keys, and these by the splits.
+SPLITS = {"train": "train", "val": "validation", "test": "test"}
 KEYS = {split: key for key, split in SPLITS.items()}
 CHUNK = 256
 
@@ -30,16 +30,16 @@ def write_h5(
     computed; the file has its name only when it is complete.
 
     Args:
-        folder: where to write; it is made where there is none.
-        name, factor: as for `rescaled`.
-        splits: which of "train", "validation" and "test", of one canvas.
+        folder: Folder to write into, made if need be.
+        name, factor: As for `rescaled`.
+        splits: Which of "train", "validation" and "test", of one canvas.
         **options: `canvas`, `limit`, `data_dir` and `download`, as for `rescaled`.
 
     Returns:
-        The path of the file. One that is there already is left as it is.
+        The path of the file. An existing one is left as it is.
 
     Raises:
-        ValueError, FileNotFoundError: as `rescaled`, and if `splits` is empty, or its
+        ValueError, FileNotFoundError: As `rescaled`, and if `splits` is empty, or its
             canvases differ.
 
     Example:
@@ -83,8 +83,8 @@ def _write_split(file, key: str, batches, count: int, shape: tuple) -> None:
 
 
 def _check_splits(name: str, splits: tuple[str, ...], canvas) -> None:
-    known = isinstance(splits, (tuple, list)) and splits and set(splits) <= set(KEYS)
-    if not known:
+    fits = isinstance(splits, (tuple, list)) and splits and set(splits) <= set(KEYS)
+    if not fits:
         raise ValueError(
             f"`splits` must be some of {tuple(KEYS)}. Received: splits={splits!r}"
         )
@@ -103,3 +103,16 @@ def _file_name(name: str, counts: dict[str, int], shape: tuple, factor: float) -
     scale = f"{factor:.3f}".replace(".", "p")
     kind = "scte" if set(counts) == {"test"} else "sctr"
     return "_".join([*parts, f"outsize{shape[0]}-{shape[1]}", f"{kind}{scale}.h5"])
+
+
+def stated_factor(name: str, kind: str) -> float | None:
+    """The size factor in `…scte0p841…`; of `SIZE_FACTORS`, where one is so rounded.
+
+    `kind` is "te", or "tr" for that of training images in `…sctr1p000…`.
+    """
+    stated = re.search(rf"sc{kind}(\d+)p(\d+)", name)
+    if not stated:
+        return None
+    value = float(f"{stated[1]}.{stated[2]}")
+    near = [factor for factor in SIZE_FACTORS if abs(factor - value) < 1e-3]
+    return near[0] if near else value

@@ -5,9 +5,11 @@ drawn here (see `visualization`).
 """
 
 from keras_gdrn._renamed import former_names
-
-from ._scale_generalization import ScaleGeneralization, scale_generalization
-from ._scale_selection import (
+from keras_gdrn.evaluation._scale_generalization import (
+    ScaleGeneralization,
+    scale_generalization,
+)
+from keras_gdrn.evaluation._scale_selection import (
     ScaleSelectionHistogram,
     scale_selection_histogram,
     scale_shares,

@@ -7,7 +7,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from ._test_data import are_correct, as_scores, at_each_factor, predictions
+from keras_gdrn.evaluation._test_data import (
+    are_correct,
+    as_scores,
+    at_each_factor,
+    predictions,
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,6 +42,9 @@ def scale_generalization(
             `DataLoader`, any iterable. Labels are integers `(batch,)` or `(batch, 1)`,
             or rows `(batch, class)`, one-hot or smoothed. Each data set is read once.
         batch_size: Images in a batch, where a data set is given as arrays.
+
+    Returns:
+        A `ScaleGeneralization`.
 
     Raises:
         ValueError: If there is no data set or one is empty, endless or not in batches,

@@ -7,10 +7,14 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_gdrn.evaluation._test_data import (
+    are_correct,
+    as_scores,
+    at_each_factor,
+    predictions,
+)
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models._copies import copy_by_layers, only_layer
-
-from ._test_data import are_correct, as_scores, at_each_factor, predictions
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -21,8 +25,8 @@ class ScaleSelectionHistogram:
         factors: `(factor,)` size factors, ascending.
         sigma0: `(scale,)` initial scales of the scale channels, in the model's order.
         shares: `(factor, scale)`; each row sums to one.
-        accuracies: `(factor,)` shares of correctly classified images, as of
-            `scale_generalization`; `None` where the data have no labels.
+        accuracies: `(factor,)` shares of correctly classified images, as
+            `scale_generalization` gives them; `None` where the data have no labels.
     """
 
     factors: np.ndarray
@@ -50,6 +54,9 @@ def scale_selection_histogram(
         datasets, batch_size: As `scale_generalization`; batches may also be of images
             alone, then at all size factors.
 
+    Returns:
+        A `ScaleSelectionHistogram`.
+
     Raises:
         ValueError: As `scale_generalization`, if some batches have labels and others
             have none, `model` is of another kind, or `scale_shares` refuses its scores.
@@ -62,13 +69,13 @@ def scale_selection_histogram(
     """
     scorer, pooling, sigma0 = _scorer(model)
     labeled: set[bool] = set()  # over all factors, so that an error comes early
-    factors, found = at_each_factor(
+    factors, decisions = at_each_factor(
         lambda data: _decisions(
             predictions(scorer, data, batch_size), pooling, labeled
         ),
         datasets,
     )
-    shares, accuracies = (np.array(values) for values in zip(*found, strict=True))
+    shares, accuracies = (np.array(values) for values in zip(*decisions, strict=True))
     return ScaleSelectionHistogram(
         factors, sigma0, shares, accuracies if True in labeled else None
     )
@@ -88,7 +95,7 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
         pooling: `"max"`, `"logsumexp"` or `"average"`.
 
     Returns:
-        float64 array `(batch, scale)`; rows sum to one.
+        A float64 array `(batch, scale)`; rows sum to one.
 
     Raises:
         ValueError: If `pooling` is unknown, or `"average"` meets a negative score.
@@ -131,18 +138,18 @@ def _decisions(
                 "all data sets must have labels, or none of them. Received: batches "
                 "with labels and batches without"
             )
-        output = as_scores(output)
-        shares.append(_shares_of_predicted(np.asarray(scores), output, pooling))
+        pooled = as_scores(output)
+        shares.append(_shares_of_predicted(np.asarray(scores), pooled, pooling))
         if labels is not None:
-            correct.append(are_correct(output, labels))
+            correct.append(are_correct(pooled, labels))
     accuracy = float(np.mean(np.concatenate(correct))) if correct else None
     return np.concatenate(shares).mean(axis=0), accuracy
 
 
 def _shares_of_predicted(
-    scores: np.ndarray, output: np.ndarray, pooling: str
+    scores: np.ndarray, pooled: np.ndarray, pooling: str
 ) -> np.ndarray:
-    predicted = np.argmax(output, axis=-1)[:, None, None]
+    predicted = np.argmax(pooled, axis=-1)[:, None, None]
     return scale_shares(np.take_along_axis(scores, predicted, axis=-1)[..., 0], pooling)
 
 

@@ -13,13 +13,13 @@ def at_each_factor(
     evaluate: Callable[[Any], Any], datasets: Mapping[float, Any]
 ) -> tuple[np.ndarray, list]:
     """The size factors, ascending, and what `evaluate` finds in the data of each."""
-    tests, found = _ascending(datasets), []
+    tests, results = _ascending(datasets), []
     for factor, data in tests.items():
         try:
-            found.append(evaluate(data))
+            results.append(evaluate(data))
         except ValueError as error:
             raise ValueError(f"At size factor {factor:g}: {error}") from error
-    return np.array(list(tests)), found
+    return np.array(list(tests)), results
 
 
 def predictions(

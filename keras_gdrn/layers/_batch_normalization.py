@@ -17,8 +17,8 @@ def batch_normalization(name: str | None = None, dtype=None):
 class BatchNormalization(keras.layers.BatchNormalization):
     """Keras' layer, whose training step on TensorFlow is one fused operation.
 
-    As many operations over whole maps it takes about four times as long, which narrow
-    networks at fine scales feel.
+    As several operations over whole maps it takes about four times as long, which
+    slows down narrow networks at fine scales.
     """
 
     def call(self, inputs, training=None, mask=None):

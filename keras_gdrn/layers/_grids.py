@@ -49,9 +49,9 @@ class Grid:
         return ops.reshape(self.values, (math.prod(self.sizes), -1))
 
     def _lines(self, axis: int, terms: int = 1):
-        """Folded into `(terms, in front, size, behind)`; without what is one.
+        """Folded into `(terms, in front, size, behind)`; a single term has no axis.
 
-        In front of the first axis is nothing: terms are then a part of it.
+        Nothing is in front of the first axis: terms are then a part of that axis.
         """
         *front, size = self.sizes[: axis + 1]
         if not front:

@@ -122,7 +122,7 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
 def _later(x, done):
     """`x`, but not before `done`.
 
-    TensorFlow else finds that it has computed the jet of `x` before, and keeps it.
+    Otherwise TensorFlow finds that it has computed the jet of `x` before, and keeps it.
     """
     if keras.backend.backend() != "tensorflow":
         return x

@@ -49,7 +49,7 @@ class ScaleChannels(keras.layers.Layer):
             layer and those that follow, of which the last counts twice. `None`
             evaluates whole maps, as the paper does. `"auto"` takes 2.5 where that can
             be done: where the network ends in central selection, and its other layers
-            act at each position or are layers of this package; else whole maps.
+            act at each position or are layers of this package; otherwise `None`.
 
     Input shape:
         `(batch, …)`, what the network takes.
@@ -60,7 +60,7 @@ class ScaleChannels(keras.layers.Layer):
     Raises:
         ValueError: If `sigma0` is empty or holds a value that is not finite and
             positive, or at which a layer is wider than the image; if `receptive_field`
-            is a number and the network has a layer for which windows cannot be had;
+            is a number and the network has a layer that cannot work on windows;
             or if one `ScaleChannels` is applied inside another.
 
     Example:

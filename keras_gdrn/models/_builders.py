@@ -19,8 +19,7 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.layers._batch_normalization import batch_normalization
-
-from ._head import head_initializers
+from keras_gdrn.models._head import head_initializers
 
 # What `**convolution` of `scale_channel` goes to.
 TAKES_CONVOLUTION = (GaussDerConv.__init__, keras.layers.Layer.__init__)
@@ -191,8 +190,8 @@ def _checked_widths(widths) -> list[int]:
 
 def _warn_of_no_channels(input_shape) -> None:
     """Of what looks like (height, width), although it may be (positions, channels)."""
-    known = len(input_shape) == 2 and None not in input_shape
-    if known and input_shape[1] > 4 and input_shape[0] < 4 * input_shape[1]:
+    is_pair = len(input_shape) == 2 and None not in input_shape
+    if is_pair and input_shape[1] > 4 and input_shape[0] < 4 * input_shape[1]:
         warnings.warn(
             "`input_shape` of two numbers is that of 1-D data, (positions, channels). "
             "An image has three: (height, width, channels). "

@@ -49,11 +49,27 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
 
 
 def only_layer(model: keras.Model, kind: type) -> Any:
-    """The one layer of this kind, or an error that says how many there are."""
-    found = [layer for layer in model.layers if isinstance(layer, kind)]
-    if len(found) != 1:
+    """The one layer of a kind that a model applies, such as its `ScaleChannels`.
+
+    Args:
+        model: Model whose own layers are looked at, not those inside of them.
+        kind: Class of the layer, or one that it is derived from.
+
+    Returns:
+        The layer.
+
+    Raises:
+        ValueError: If there is none, or more than one.
+
+    Example:
+
+    >>> only_layer(from_preset("digits"), ScalePooling).mode
+    'max'
+    """
+    layers = [layer for layer in model.layers if isinstance(layer, kind)]
+    if len(layers) != 1:
         raise ValueError(
             f"`model` must apply one `{kind.__name__}`. Received: a model "
-            f"{model.name!r} with {len(found)} of them among its own layers"
+            f"{model.name!r} with {len(layers)} of them among its own layers"
         )
-    return found[0]
+    return layers[0]

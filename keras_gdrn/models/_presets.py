@@ -26,11 +26,19 @@ SIX_SCALES: tuple[float, ...] = tuple(2.0 ** (i / 2) for i in range(-3, 3))
 class Preset:
     """Arguments of `gauss_der_resnet` for a network.
 
-    In those of the paper `scale_pooling` is the best for the dataset; all three are
-    reported. `head_initializer` is by default `scale_channel`'s; the paper's networks
-    have `"he_uniform"`. To train one of those with one scale channel and central
-    selection, give `"positive"`: with He's weights it may lose classes (see
-    `head_initializers`).
+    The `scale_pooling` of the paper's networks is the best of the three that it reports
+    for the dataset, and their `head_initializer` is `"he_uniform"`. To train one of
+    them with one scale channel and central selection, give `"positive"`: with He's
+    weights it may lose classes (see `head_initializers`).
+
+    Args:
+        input_shape: Shape of an image, `(height, width, channels)`.
+        widths, ratio, sigma0, classes, scale_pooling, scale_dropout: As
+            `gauss_der_resnet`.
+        spatial_selection, head_initializer, zero_order, separable_blocks, residual: As
+            `scale_channel`.
+        boundary, epsilon: As `GaussDerConv`.
+        receptive_field: As `ScaleChannels`.
     """
 
     input_shape: tuple[int, int, int]
@@ -120,9 +128,12 @@ def from_preset(name: str, weights: str | None = None, **overrides: Any) -> kera
             well it does; by default the network is untrained.
         **overrides: Arguments of `gauss_der_resnet` that replace the preset's or go
             beyond it, such as `input_shape`, `widths` or `scale_pooling`. With
-            `weights`, only what leaves their meaning: `input_shape`, `sigma0`, the
-            pooling over scales, `receptive_field`, and `classes`, for which the last
-            layer begins anew.
+            `weights`, only those under which the weights keep their meaning:
+            `input_shape`, `sigma0`, the pooling over scales, `receptive_field`; and
+            `classes`, for which the last layer begins anew.
+
+    Returns:
+        Functional model, as `gauss_der_resnet` builds it.
 
     Raises:
         ValueError: If there is no such preset or argument, or there are no such

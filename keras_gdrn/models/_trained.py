@@ -10,12 +10,11 @@ from typing import Any
 import keras
 
 from keras_gdrn.layers import ScaleChannels
-
-from ._copies import only_layer
+from keras_gdrn.models._copies import only_layer
 
 FOLDER = Path(__file__).parent / "trained"
 
-# What may differ from the network that was trained: it leaves the weights' meaning.
+# What may differ from the network that was trained: the weights keep their meaning.
 _FREE = {
     "classes",
     "epsilon",
@@ -34,19 +33,19 @@ class Trained:
 
     Attributes:
         preset: The network, a key of `PRESETS`.
-        class_names: In the order of the scores.
-        images: What the network takes.
+        class_names: Names of the classes, in the order of the scores.
+        images: Images that the network takes, in words.
         image_range: Lowest and highest value of a pixel.
         image_mean: Mean of the pixels that it was trained on.
         data: What it was trained and tested on.
         accuracy: Share of the test images that is recognized, by size factor; the
             network was trained at factor 1 alone.
-        test_images: How many there are at each size, the whole test set.
-        parameters: How many were trained.
-        command: Which trained it, with the seed.
-        date, environment: When, and on which processor with which versions.
+        test_images: Number of test images at each size, the whole test set.
+        parameters: Number of trained parameters.
+        command: Command that trained it, with the seed.
+        date, environment: When it was trained, on which processor, with which versions.
         limits: What it is not good for.
-        sha256: Of the file of weights.
+        sha256: Checksum of the file of weights.
     """
 
     preset: str

@@ -6,8 +6,7 @@ from typing import Any
 import keras
 
 from keras_gdrn.layers import ScaleChannels
-
-from ._copies import only_layer, scale_channels_like
+from keras_gdrn.models._copies import only_layer, scale_channels_like
 
 
 def with_sigma0(
@@ -17,8 +16,8 @@ def with_sigma0(
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
-    Pre-training (A.4) trains a model with a single scale channel and goes on with
-    several; denser inference (A.5) adds scale channels to a trained model.
+    Pre-training (Appendix A.4) trains a model with a single scale channel and goes on
+    with several; denser inference (A.5) adds scale channels to a trained model.
 
     Args:
         model: Functional model that applies a `ScaleChannels`, such as those of
@@ -26,6 +25,9 @@ def with_sigma0(
         sigma0: The new initial scales σ_0.
         receptive_field: How much of the maps is evaluated, as `ScaleChannels`: `None`
             for whole maps; `"kept"` for what the model has.
+
+    Returns:
+        Functional model like `model`, with these scale channels.
 
     Raises:
         ValueError: If `model` has no `ScaleChannels` layer, or an argument is refused
@@ -57,6 +59,9 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
     Args:
         model: Functional model whose layers take any image size.
         input_shape: Shape of an image, `(*spatial, channels)`; sizes may be `None`.
+
+    Returns:
+        Functional model like `model`, for images of this shape.
 
     Raises:
         ValueError: If the number of dimensions or channels differs from the model's.

@@ -1,15 +1,16 @@
 """Training as in the paper: recipes, augmentation, and runs that can be resumed."""
 
-from ._augment import Augmentation, augment
-from ._batches import evaluation_batches, training_batches
-from ._devices import on_devices
-from ._fit import fit
-from ._lock import lock_folder
-from ._recipe import Recipe
-from ._recipes import RECIPES
-from ._run_folder import claim_folder
-from ._stages import Stage, train_in_stages
-from ._time_limit import OutOfTime, TimeLimit
+from keras_gdrn.training._augment import Augmentation, augment
+from keras_gdrn.training._batches import evaluation_batches, training_batches
+from keras_gdrn.training._devices import on_devices
+from keras_gdrn.training._fit import fit
+from keras_gdrn.training._lock import lock_folder
+from keras_gdrn.training._processes import from_first_process, is_first_process
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._recipes import RECIPES
+from keras_gdrn.training._run_folder import claim_folder
+from keras_gdrn.training._stages import Stage, train_in_stages
+from keras_gdrn.training._time_limit import OutOfTime, TimeLimit
 
 __all__ = [
     "RECIPES",
@@ -22,6 +23,8 @@ __all__ = [
     "claim_folder",
     "evaluation_batches",
     "fit",
+    "from_first_process",
+    "is_first_process",
     "lock_folder",
     "on_devices",
     "train_in_stages",

@@ -7,11 +7,10 @@ import numpy as np
 
 from keras_gdrn._checks import check_number
 from keras_gdrn.data._separable import is_tensor
-
-from . import _augment_steps as steps
-from ._draws import draws
-from ._images import checked_images
-from ._tensors import namespace
+from keras_gdrn.training import _augment_steps as steps
+from keras_gdrn.training._draws import draws
+from keras_gdrn.training._images import checked_images
+from keras_gdrn.training._tensors import namespace
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,19 +18,19 @@ class Augmentation:
     """What `augment` does to each image, in this order; zero stands for nothing.
 
     Args:
-        padding: pixels of zeros put around the image before a window of its own size
+        padding: Pixels of zeros put around the image before a window of its own size
             is cut out at random.
-        flip: probability of exchanging left and right.
-        brightness, contrast, saturation: color is multiplied, or moved away from the
+        flip: Probability of exchanging left and right.
+        brightness, contrast, saturation: Color is multiplied, or moved away from the
             image's mean gray or from each pixel's gray, by a factor that is uniform
             in `[max(0, 1 - value), 1 + value]`.
-        hue: the hue is turned by a share of the circle, uniform in `[-hue, hue]`; at
+        hue: The hue is turned by a share of the circle, uniform in `[-hue, hue]`; at
             most 0.5. These four act in random order.
-        cutout: side in pixels of a square that is set to zero. Its center is any
+        cutout: Side in pixels of a square that is set to zero. Its center is any
             pixel of the image, so that a part of it may lie outside.
 
     Raises:
-        ValueError: if a value is out of its range.
+        ValueError: If a value is out of its range.
     """
 
     padding: int = 0
@@ -75,14 +74,14 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
         images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a NumPy array, or a
             TensorFlow tensor, inside `tf.data` or not. C is 1 or 3. Standardized
             images, which the jitter would clip, can be cropped, flipped and cut out.
-        seed: two integers.
-        augmentation: an `Augmentation`.
+        seed: Two integers.
+        augmentation: An `Augmentation`.
 
     Returns:
         Images of the same shape, as a float32 tensor or array.
 
     Raises:
-        ValueError: if the images have another shape, are of integers or have values
+        ValueError: If the images have another shape, are of integers or have values
             far beyond 1; in a pipeline, the last is an `InvalidArgumentError`.
 
     Guarantee: equals a transcription of each step to 1e-5, given the same random
@@ -114,8 +113,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
 def _check_shape(images: Any) -> None:
     shape = images.shape
-    known = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
-    if not known or len(shape) not in (3, 4) or shape[-1] not in (1, 3):
+    has_rank = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
+    if not has_rank or len(shape) not in (3, 4) or shape[-1] not in (1, 3):
         raise ValueError(
             "`images` must have shape (N, H, W, C) or (H, W, C) with 1 or 3 channels. "
             f"Received: images.shape={shape}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tensors import indices, namespace, shape_of, shaped_as
+from keras_gdrn.training._tensors import indices, namespace, shape_of, shaped_as
 
 # ITU-R 601-2 luma, by which torchvision makes an image gray.
 LUMA = np.array([0.2989, 0.587, 0.114], "float32")

@@ -7,18 +7,17 @@ import numpy as np
 
 from keras_gdrn.data._array_batches import array_batches
 from keras_gdrn.data._random import epoch_generators
-
-from ._augment import augment
-from ._images import check_image_type, checked_images
-from ._labels import as_targets, check_labels
-from ._numpy_batches import NumPyBatches, batch_seeds
-from ._recipe import Recipe
-from ._tensors import has_tensorflow, namespace
+from keras_gdrn.training._augment import augment
+from keras_gdrn.training._images import check_image_type, checked_images
+from keras_gdrn.training._labels import as_targets, check_labels
+from keras_gdrn.training._numpy_batches import NumPyBatches, batch_seeds
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._tensors import has_tensorflow, namespace
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Images of arrays that are looked at before training, not only when they are reached.
+# So many images of an array are checked before training, the others when they come up.
 CHECKED = 64
 
 
@@ -26,15 +25,15 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
     """Shuffled batches of augmented images and one-hot labels, as `fit` takes them.
 
     Args:
-        data: arrays `(images, labels)` or `(images, labels, weights)`, or a
+        data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
             `tf.data.Dataset` of such batches that shuffles them itself, such as
             `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are
             `(N, H, W, C)` floats in [0, 1]; labels are integers, `(N,)` or `(N, 1)`,
             or one-hot, `(N, classes)`; weights of the images are `(N,)`.
-        recipe: a `Recipe`; gives the size of the batches and the augmentation.
-        classes: number of outputs of the model; 1 for one score of two classes.
-        seed: of the shuffling of arrays and of the augmentation: the same seed gives
-            the same sequence of epochs, and the n-th iteration is the n-th epoch.
+        recipe: A `Recipe`; gives the size of the batches and the augmentation.
+        classes: Number of outputs of the model; 1 for one score of two classes.
+        seed: Seed of the shuffling of arrays and of the augmentation: the same one
+            gives the same sequence of epochs, and the n-th iteration is the n-th epoch.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (images, labels):
@@ -44,9 +43,9 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
         n-th epoch is that after `begin_epoch(n)`.
 
     Raises:
-        ValueError: if `data` are not such arrays or batches, of the recipe's size.
-        tf.errors.InvalidArgumentError: if a label is no class, or an image has values
-            far beyond 1, when it is reached; without TensorFlow, a `ValueError`.
+        ValueError: If `data` are not such arrays or batches, of the recipe's size.
+        tf.errors.InvalidArgumentError: If a label is not a class, or an image has
+            values far beyond 1, when it is reached; without TensorFlow, a `ValueError`.
 
     Example:
 
@@ -73,8 +72,8 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
         yield from batch_seeds(next(generators), int(count))
 
     # In this order: shuffling moves numbers, not images; a batch is augmented as one
-    # tensor, which is some times faster than image by image; nothing is cached after
-    # it, as every epoch is augmented anew; and the next batches are made while the
+    # tensor, which is several times faster than image by image; nothing is cached after
+    # that, as every epoch is augmented anew; and the next batches are made while the
     # network trains on this one.
     seed_of_batch = tf.data.Dataset.from_generator(
         seeds, output_signature=tf.TensorSpec((2,), "int64")
@@ -89,16 +88,16 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> Any:
     """Batches of all images, in their order, with one-hot labels.
 
     Args:
-        data: as for `training_batches`.
-        batch_size: of batches made of arrays; the last one may be smaller.
-        classes: as for `training_batches`.
+        data: As for `training_batches`.
+        batch_size: Size of batches made of arrays; the last one may be smaller.
+        classes: As for `training_batches`.
 
     Returns:
         A `tf.data.Dataset`, or a `keras.utils.PyDataset`, with the elements of
         `training_batches`.
 
     Raises:
-        ValueError, tf.errors.InvalidArgumentError: as `training_batches`.
+        ValueError, tf.errors.InvalidArgumentError: As `training_batches`.
 
     Example:
 
@@ -192,10 +191,10 @@ def _described(data: Any) -> str:
 def _check_size(data: "tf.data.Dataset", batch_size: int) -> None:
     images = next(iter(data.take(1)))[0]
     checked_images(images)
-    found = len(images)
+    size = len(images)
     alone = int(data.cardinality()) == 1
-    if found > batch_size or (found < batch_size and not alone):
+    if size > batch_size or (size < batch_size and not alone):
         raise ValueError(
             f"`data` must have batches of the recipe's size, {batch_size}. "
-            f"Received: a batch of {found}"
+            f"Received: a batch of {size}"
         )

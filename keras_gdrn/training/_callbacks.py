@@ -8,10 +8,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from . import _devices, _processes
-from ._checkpoint import save
-from ._log import append_row
-from ._time_limit import TimeLimit
+from keras_gdrn.training import _devices, _processes
+from keras_gdrn.training._checkpoint import save
+from keras_gdrn.training._log import append_row
+from keras_gdrn.training._time_limit import TimeLimit
 
 
 class EpochSeconds(keras.callbacks.Callback):
@@ -92,5 +92,5 @@ class StopInTime(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         seconds = time.perf_counter() - self.start
         self.limit.took(seconds)
-        if _processes.of_first(lambda: self.limit.is_reached(seconds)):
+        if _processes.from_first_process(lambda: self.limit.is_reached(seconds)):
             self.model.stop_training = True

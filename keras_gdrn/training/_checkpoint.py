@@ -6,7 +6,7 @@ from pathlib import Path
 
 import keras
 
-from ._files import append_checksum, has_valid_checksum
+from keras_gdrn.training._files import append_checksum, has_valid_checksum
 
 _SUFFIX = ".weights.h5"  # what Keras wants
 _NAME = re.compile(r"epoch-(\d{4,})\.weights\.h5")
@@ -21,7 +21,7 @@ def trained_epochs(folder: Path) -> int:
     """After how many epochs the last checkpoint was written; 0 if there is none.
 
     Raises:
-        OSError: if the checkpoint is damaged.
+        OSError: If the checkpoint is damaged.
     """
     epochs = max(_checkpoints(folder), default=0)
     if epochs and not has_valid_checksum(checkpoint(folder, epochs)):

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from ._recipe import Recipe
+from keras_gdrn.training._recipe import Recipe
 
 
 def check_model(model: keras.Model) -> None:
@@ -56,8 +56,8 @@ def compile_by(
         jit_compile=jit_compile,
         steps_per_execution=steps_per_execution,
     )
-    # Its variables are there before they are restored, and before the first step is
-    # traced: else TensorFlow traces it twice.
+    # Its variables must exist before they are restored, and before the first step is
+    # traced: otherwise TensorFlow would trace it twice.
     model.optimizer.build(model.trainable_variables)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from . import _processes
+from keras_gdrn.training import _processes
 
 
 def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
-    """Under it, models are built and trained on several GPUs.
+    """A context in which models are built and trained on several GPUs.
 
     Each device has all weights and an equal share of every batch; loss, gradients and
     the statistics of batch normalization are those of the whole batch. What cannot be
@@ -26,18 +26,18 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     On JAX, several scale channels are shared out by channel: unless their number is a
     multiple of that of the devices, each device computes all of them. There may be
     several machines: one process on each, which begins with
-    `keras.distribution.initialize(address_of_first, processes, number)` and else runs
-    the same program.
+    `keras.distribution.initialize(address_of_first, processes, number)` and otherwise
+    runs the same program.
 
     Args:
-        count: number of devices (of each machine), or `"all"`. With 1, nothing is
+        count: Number of devices (of each machine), or `"all"`. With 1, nothing is
             distributed.
 
     Returns:
         A context manager, for the building of the model and for `fit`.
 
     Raises:
-        ValueError: if there are not so many devices, or if the backend is neither
+        ValueError: If there are not so many devices, or if the backend is neither
             TensorFlow nor JAX.
 
     Guarantee: in float32, the losses of the epochs and the weights of a small network
@@ -68,7 +68,7 @@ def replicas(model: keras.Model) -> int:
     """How many devices train this model.
 
     Raises:
-        ValueError: if it was built for others, or if Keras would not distribute it.
+        ValueError: If it was built for others, or if Keras would not distribute it.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":
@@ -77,14 +77,14 @@ def replicas(model: keras.Model) -> int:
 
 
 def compilation(
-    jit_compile: bool | str, steps_per_execution: int, replicas: int
+    jit_compile: bool | str, steps_per_execution: int, devices: int
 ) -> bool | str:
     """`jit_compile` as it is possible on so many devices.
 
     Raises:
-        ValueError: if this or `steps_per_execution` is not possible on them.
+        ValueError: If this or `steps_per_execution` is not possible on them.
     """
-    if replicas == 1 or keras.backend.backend() != "tensorflow":
+    if devices == 1 or keras.backend.backend() != "tensorflow":
         return jit_compile
     if steps_per_execution != 1:  # the loop over the steps fails in TensorFlow
         raise ValueError(
@@ -100,14 +100,14 @@ def compilation(
 
 
 @contextlib.contextmanager
-def synchronized(model: keras.Model, replicas: int) -> Iterator[None]:
+def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
     """Batch normalization takes its statistics over the batches of all devices.
 
     So does JAX by itself. On TensorFlow it is an option of the layer, which is not
     kept: with it, a saved model could not be loaded on other backends.
     """
     layers = []
-    if replicas > 1 and keras.backend.backend() == "tensorflow":
+    if devices > 1 and keras.backend.backend() == "tensorflow":
         layers = [
             layer
             for layer in model._flatten_layers()
@@ -216,8 +216,8 @@ def _replicas_of_distribution(model: keras.Model) -> int:
             f"a share of the batch. Received: {distribution}"
         )
     devices = 1 if distribution is None else distribution.device_mesh.devices.size
-    found = (len(weight.value.sharding.device_set) for weight in model.variables)
-    _check_built_here(all(count == devices for count in found))
+    counts = (len(weight.value.sharding.device_set) for weight in model.variables)
+    _check_built_here(all(count == devices for count in counts))
     return devices
 
 

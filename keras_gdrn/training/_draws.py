@@ -35,9 +35,9 @@ def draw(seed: Any, shape: Any, augmentation: Any) -> Draws:
     """The numbers for images of a shape `(N, H, W, C)`: each image has its own.
 
     Args:
-        seed: integers; the same ones have the same numbers.
-        shape: of the images.
-        augmentation: an `Augmentation`.
+        seed: Integers; the same ones have the same numbers.
+        shape: Shape of the images.
+        augmentation: An `Augmentation`.
     """
     count, height, width, _ = shape
     random = np.random.default_rng(np.asarray(seed, "int64").view("uint64"))

@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-# Behind the content: what follows is its SHA-256. HDF5 ignores what is behind its end.
+# Ends the content and is followed by its SHA-256. HDF5 ignores what is behind its end.
 _MARK = b"\nsha256:"
 _LENGTH = len(_MARK) + hashlib.sha256().digest_size
 

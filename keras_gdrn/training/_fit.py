@@ -1,4 +1,4 @@
-"""Training by a recipe, with a log and checkpoints, on from any interruption."""
+"""Training by a recipe, with a log and checkpoints, resumed after interruptions."""
 
 import contextlib
 import os
@@ -8,16 +8,21 @@ from typing import Any
 
 import keras
 
-from . import _callbacks, _devices, _log, _processes, _run_folder
-from ._batches import evaluation_batches, training_batches
-from ._checkpoint import checkpoint
-from ._compile import check_model, checked_class_weight, compile_by
-from ._lock import lock_folder
-from ._recipe import Recipe
-from ._recipes import as_recipe
-from ._settings import settings
-from ._shares import filled_batches, recipe_on, repeated, whole_batches
-from ._time_limit import TimeLimit
+from keras_gdrn.training import _callbacks, _devices, _log, _processes, _run_folder
+from keras_gdrn.training._batches import evaluation_batches, training_batches
+from keras_gdrn.training._checkpoint import checkpoint
+from keras_gdrn.training._compile import check_model, checked_class_weight, compile_by
+from keras_gdrn.training._lock import lock_folder
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._recipes import as_recipe
+from keras_gdrn.training._settings import settings
+from keras_gdrn.training._shares import (
+    filled_batches,
+    recipe_on,
+    repeated,
+    whole_batches,
+)
+from keras_gdrn.training._time_limit import TimeLimit, as_time_limit
 
 
 def fit(
@@ -43,8 +48,8 @@ def fit(
     the weights and of the optimizer; the same call goes on after the last whole epoch,
     whenever and however it was interrupted, and returns at once if all epochs are
     done. Shuffling, augmentation and dropout are seeded by the epoch, so that the
-    result is that of a run without interruption, bit by bit where the backend computes
-    the same twice.
+    result is that of a run without interruption, bit by bit where the backend is
+    deterministic.
 
     Mixed precision is a matter of the model: build it under
     `keras.config.set_dtype_policy("mixed_bfloat16")`. So are several GPUs: build it,
@@ -54,49 +59,50 @@ def fit(
     one reads and writes `out`.
 
     Args:
-        model: a functional model from images `(batch, H, W, C)` to scores `(batch,
-            class)`, or to one score `(batch, 1)` that is positive for class 1 of 0 and
-            1. (This package's networks need an output for each of two classes: their
-            last layer ends in ReLU.)
-        recipe: a `Recipe`, or the name of one of `RECIPES`.
-        data: arrays `(images, labels)` or `(images, labels, weights)`, or a
+        model: A functional model from images `(batch, H, W, C)` to scores `(batch,
+            class)`, or to one score `(batch, 1)`, positive for class 1 and negative for
+            class 0. (This package's networks need an output for each of two classes:
+            their last layer ends in ReLU.)
+        recipe: A `Recipe`, or the name of one of `RECIPES`.
+        data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
             `tf.data.Dataset` of such batches that shuffles them itself, such as
             `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are floats
             in [0, 1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot.
             Weights `(batch,)` are those of the images, in the loss and the accuracy.
             Arrays need no TensorFlow: where it is not installed, the same batches are
             made by NumPy.
-        validation_data: the same, not shuffled; evaluated after each epoch.
-        out: folder of the run, made if need be.
-        seed: of shuffling, augmentation and dropout. The weights were drawn before:
-            see `keras.utils.set_random_seed`.
-        max_minutes: stop after an epoch if another one would not end within so many
-            minutes; at least one is trained. The history is the shorter, and the same
+        validation_data: The same, not shuffled; evaluated after each epoch.
+        out: Folder of the run, made if need be.
+        seed: Seed of shuffling, augmentation and dropout. The weights were drawn
+            before: see `keras.utils.set_random_seed`.
+        max_minutes: Stop after an epoch if another one would not end within so many
+            minutes; at least one is trained. The history is then shorter, and the same
             call goes on. Several calls may share a `TimeLimit`.
-        class_weight: weight of each class, as for `keras.Model.fit`.
-        jit_compile, steps_per_execution: as for `keras.Model.compile`. The number of
+        class_weight: Weight of each class, as for `keras.Model.fit`.
+        jit_compile, steps_per_execution: As for `keras.Model.compile`. The number of
             steps of an epoch must be a multiple of `steps_per_execution`. On several
             devices, TensorFlow takes neither `jit_compile=True` nor several steps.
-        check_finite: whether to stop by an error after an epoch whose loss or weights
-            are not finite. Without, training goes on; in either case they are not
-            saved in the place of the last good checkpoint.
-        tensorboard: whether to write `out/tensorboard` too.
-        callbacks: further Keras callbacks. Theirs is the state that is not restored.
-        verbose: as for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
+        check_finite: Whether to stop by an error after an epoch whose loss or weights
+            are not finite. If `False`, training goes on. In either case the last
+            checkpoint with finite weights is kept.
+        tensorboard: Whether to write `out/tensorboard` too.
+        callbacks: Further Keras callbacks. Their state is not restored.
+        verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
 
     Returns:
         The history of this call; with `out`, of the whole run, as it is in the log.
 
     Raises:
-        ValueError: if an argument does not fit, for instance labels that are no
+        ValueError: If an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
-        FileExistsError: if `out` holds another run: other settings, another network or
+        FileExistsError: If `out` holds another run: other settings, another network or
             precision, or other arrays. (Of a `tf.data.Dataset` only the shapes and the
             number of batches are known.)
-        BlockingIOError: if another process is at work in `out`.
-        OSError: if the checkpoint in `out` is damaged.
-        FloatingPointError: if the loss or a weight is not finite, by `check_finite`.
-        RuntimeError: in the other ones of several processes, if the first has failed.
+        BlockingIOError: If another process is at work in `out`.
+        OSError: If the checkpoint in `out` is damaged.
+        FloatingPointError: If the loss or a weight is not finite, unless `check_finite`
+            is `False`.
+        RuntimeError: In all but the first of several processes, if that has failed.
 
     Example:
 
@@ -160,7 +166,7 @@ def _batches(
 def _resume(
     model: keras.Model,
     folder: Path,
-    settings: dict[str, Any],
+    decided: dict[str, Any],
     held: contextlib.ExitStack,
 ) -> int:
     """Loads the last checkpoint, and returns how many epochs have been trained.
@@ -170,9 +176,9 @@ def _resume(
 
     def epochs_there() -> int:
         held.enter_context(lock_folder(folder))
-        return _run_folder.resume(folder, settings)
+        return _run_folder.resume(folder, decided)
 
-    epochs = _processes.of_first(epochs_there)
+    epochs = _processes.from_first_process(epochs_there)
     if epochs:
         file = checkpoint(folder, epochs)
         with _processes.copy_of_first(file) as path, _processes.alone():
@@ -190,12 +196,10 @@ def _epoch_callbacks(
     parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
     if check_finite:
         parts.append(_callbacks.FiniteLoss())
-    if folder and _processes.is_first():
+    if folder and _processes.is_first_process():
         parts.append(_callbacks.Record(folder))
         if tensorboard:
             parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
     if max_minutes is not None:
-        given = isinstance(max_minutes, TimeLimit)
-        limit = max_minutes if given else TimeLimit(max_minutes)
-        parts.append(_callbacks.StopInTime(limit))
+        parts.append(_callbacks.StopInTime(as_time_limit(max_minutes)))
     return parts

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tensors import namespace, required
+from keras_gdrn.training._tensors import namespace, required
 
 # Digits of scikit-learn reach 16, images of 8 bits 255. Standardized images stay
 # below this, even where one pixel in 200 is ink.
@@ -20,7 +20,7 @@ def check_image_type(dtype: Any) -> None:
     """Raises an error if images are of an integer type.
 
     Args:
-        dtype: of TensorFlow or NumPy.
+        dtype: Type of the pixels, TensorFlow's or NumPy's.
     """
     dtype = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
     if dtype.kind in "iu":
@@ -31,11 +31,11 @@ def checked_images(images: Any) -> Any:
     """The images as they are, or an error if they are of integers or far beyond 1.
 
     Args:
-        images: an array or tensor.
+        images: An array or tensor.
 
     Raises:
-        ValueError: for integers, and for values that are known at once.
-        tf.errors.InvalidArgumentError: for the values, in a pipeline.
+        ValueError: For integers, and for values that are known at once.
+        tf.errors.InvalidArgumentError: For the values, in a pipeline.
     """
     check_image_type(images.dtype)
     if images.dtype == "bool" or 0 in tuple(images.shape):

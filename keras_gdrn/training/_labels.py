@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from ._tensors import namespace, required
+from keras_gdrn.training._tensors import namespace, required
 
 
 def check_labels(labels: Any, classes: int) -> None:
     """Raises an error unless labels are of a known type and shape.
 
     Args:
-        labels: an array of them, or the specification of a batch.
-        classes: number of outputs of the model.
+        labels: An array of them, or the specification of a batch.
+        classes: Number of outputs of the model.
     """
     dtype = getattr(labels.dtype, "as_numpy_dtype", labels.dtype)
     if np.dtype(dtype).kind in "OSU":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ._files import write_whole
+from keras_gdrn.training._files import write_whole
 
 LOG = "log.csv"
 
@@ -26,7 +26,7 @@ def keep_rows(folder: Path, epochs: int) -> None:
     """Removes rows that were written after the checkpoint, or in part.
 
     Raises:
-        FileExistsError: if the log does not have a row for each epoch.
+        FileExistsError: If the log does not have a row for each epoch.
     """
     log = folder / LOG
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []

@@ -18,11 +18,11 @@ class NumPyBatches(keras.utils.PyDataset):
     before the first epoch, and train on these too.)
 
     Args:
-        arrays: of images, labels and, if need be, weights.
-        batch_size: the last batch may be smaller.
-        prepare: makes of a batch, and of the two integers of its seed, what Keras is
-            given.
-        seed: of the shuffling and of the batches; `None` for batches in order.
+        arrays: Images, labels and, if need be, weights.
+        batch_size: Images in a batch; the last one may be smaller.
+        prepare: Function of a batch, and of the two integers of its seed, that returns
+            what Keras is given.
+        seed: Seed of the shuffling and of the batches; `None` for batches in order.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class NumPyBatches(keras.utils.PyDataset):
         self.begin_epoch(0)
 
     def begin_epoch(self, epoch: int) -> None:
-        """The batches are from now on those of this epoch."""
+        """Makes the batches those of this epoch."""
         count = len(self.arrays[0])
         self.order = np.arange(count)
         self.seeds = np.zeros((self.batches, 2), "int64")
@@ -50,15 +50,15 @@ class NumPyBatches(keras.utils.PyDataset):
 
     def map(self, function: Callable[..., tuple]) -> "NumPyBatches":
         """What a function makes of the parts of each batch."""
-        found, prepare = copy.copy(self), self.prepare
-        found.prepare = lambda batch, seed: function(*prepare(batch, seed))
-        return found
+        mapped, prepare = copy.copy(self), self.prepare
+        mapped.prepare = lambda batch, seed: function(*prepare(batch, seed))
+        return mapped
 
     def take(self, steps: int) -> "NumPyBatches":
         """The first so many batches of each epoch."""
-        found = copy.copy(self)
-        found.steps = steps
-        return found
+        shorter = copy.copy(self)
+        shorter.steps = steps
+        return shorter
 
     def __len__(self) -> int:
         return self.steps

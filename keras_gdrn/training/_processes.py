@@ -29,41 +29,57 @@ def number() -> int:
     return jax.process_index()
 
 
-def is_first() -> bool:
-    """Whether this process is the one that decides and writes."""
+def is_first_process() -> bool:
+    """Whether this is the one of several JAX processes that decides and writes.
+
+    On other backends, and where there is one process, it is.
+
+    Returns:
+        Whether it is.
+    """
     return number() == 0
 
 
-def of_first(function: Callable[[], int]) -> int:
-    """What a function returns in the first process, where alone it is called.
+def from_first_process(function: Callable[[], int]) -> int:
+    """What a function returns in the first of several JAX processes.
 
-    All processes must come here, and all of them get the number.
+    It is called only there. All processes must come to this call, and all of them get
+    the number; so they decide alike by what only the first one knows, such as its
+    files.
 
     Args:
-        function: returns a natural number.
+        function: Returns an integer >= 0, or whether something is so.
+
+    Returns:
+        The number.
 
     Raises:
-        RuntimeError: in the other processes, if the function fails in the first one.
+        RuntimeError: In the other processes, if the function fails in the first one.
+
+    Example:
+
+    >>> if from_first_process(lambda: Path("runs/results.json").exists()):
+    ...     print("This run is complete.")
     """
     if count() == 1:
         return function()
-    found = _FAILED
+    result = _FAILED
     try:
-        if is_first():
-            found = int(function())
+        if is_first_process():
+            result = int(function())
     finally:
-        found = int(_from_first(np.array(found)))
-    if found == _FAILED:
+        result = int(_broadcast(np.array(result)))
+    if result == _FAILED:
         raise RuntimeError("The first process has failed: see its error.")
-    return found
+    return result
 
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Under it, a process may save or load weights while the others do something else.
+    """A context in which one process may save or load weights by itself.
 
-    (Keras makes an optimizer to look at its attributes. The making of a variable is
-    common to all processes, which would wait for one another.)
+    (To save, Keras makes a second optimizer and looks at its attributes. Under a
+    distribution all processes make a variable together, and wait for one another.)
     """
     if count() == 1:
         yield
@@ -82,18 +98,19 @@ def copy_of_first(path: Path) -> Iterator[Path]:
     if count() == 1:
         yield path
         return
-    size = of_first(lambda: path.stat().st_size)
+    size = from_first_process(lambda: path.stat().st_size)
     content = np.zeros(size, "uint8")
-    if is_first():
+    if is_first_process():
         content = np.frombuffer(path.read_bytes(), "uint8")
-    content = _from_first(content)
+    content = _broadcast(content)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
         copy.write_bytes(content.astype("uint8").tobytes())
         yield copy
 
 
-def _from_first(array: np.ndarray) -> np.ndarray:
+def _broadcast(array: np.ndarray) -> np.ndarray:
+    """What the first process has, in all of them."""
     from jax.experimental import multihost_utils
 
     return np.asarray(multihost_utils.broadcast_one_to_all(array))

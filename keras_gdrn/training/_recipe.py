@@ -5,8 +5,7 @@ import dataclasses
 import keras
 
 from keras_gdrn._checks import check_number
-
-from ._augment import Augmentation
+from keras_gdrn.training._augment import Augmentation
 
 # Weight decay is for what multiplies features.
 NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
@@ -28,18 +27,18 @@ class Recipe:
     paper does not say whether they are.
 
     Args:
-        epochs: number of passes over the data.
-        batch_size: images in a batch; the last one of an epoch may be smaller.
-        learning_rate: its highest value.
-        final_learning_rate: its value at the end.
-        warmup_epochs: epochs during which it rises.
-        weight_decay: of AdamW: a weight loses `learning_rate * weight_decay` of
-            itself in each step.
-        label_smoothing: share of the label that is spread over all classes.
-        augmentation: an `Augmentation`.
+        epochs: Number of passes over the data.
+        batch_size: Images in a batch; the last one of an epoch may be smaller.
+        learning_rate: Highest learning rate.
+        final_learning_rate: Learning rate at the end.
+        warmup_epochs: Epochs during which the learning rate rises.
+        weight_decay: Weight decay of AdamW: a weight loses `learning_rate *
+            weight_decay` of itself in each step.
+        label_smoothing: Share of the label that is spread over all classes.
+        augmentation: An `Augmentation`.
 
     Raises:
-        ValueError: if a value is out of its range.
+        ValueError: If a value is out of its range.
     """
 
     epochs: int
@@ -93,7 +92,7 @@ class Recipe:
         """Cross-entropy with smoothed labels.
 
         Args:
-            classes: number of outputs of the model. For 1, labels are zeros and ones,
+            classes: Number of outputs of the model. For 1, labels are zeros and ones,
                 else one-hot.
         """
         kind = (

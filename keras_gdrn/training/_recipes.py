@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from ._augment import Augmentation
-from ._recipe import Recipe
+from keras_gdrn.training._augment import Augmentation
+from keras_gdrn.training._recipe import Recipe
 
 _FLIP = Augmentation(flip=0.5)
 _FLIP_AND_JITTER = Augmentation(
@@ -78,10 +78,10 @@ def as_recipe(recipe: Recipe | str) -> Recipe:
             f"`recipe` must be a `Recipe` or one of {sorted(RECIPES)}. "
             f"Received: recipe={recipe!r}"
         )
-    found = RECIPES[recipe] if isinstance(recipe, str) else recipe
-    if not isinstance(found, Recipe):
+    chosen = RECIPES[recipe] if isinstance(recipe, str) else recipe
+    if not isinstance(chosen, Recipe):
         raise ValueError(
             "`recipe` must be a `Recipe` or a name in `RECIPES`. "
             f"Received: recipe={recipe!r}"
         )
-    return found
+    return chosen

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ._checkpoint import trained_epochs
-from ._files import write_whole
-from ._log import keep_rows
+from keras_gdrn.training._checkpoint import trained_epochs
+from keras_gdrn.training._files import write_whole
+from keras_gdrn.training._log import keep_rows
 
 SETTINGS = "settings.json"
 _TOLD = 8  # differences
@@ -18,11 +18,12 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
     """Makes a folder the place of a run, or raises an error that tells what differs.
 
     Args:
-        folder: made if need be. The settings are written to `settings.json`.
-        settings: all that decides the result, for JSON.
+        folder: Folder of the run, made if need be. The settings are written to its
+            `settings.json`.
+        settings: All that decides the result, for JSON.
 
     Raises:
-        FileExistsError: if the folder holds other files or other settings.
+        FileExistsError: If the folder holds other files or other settings.
     """
     wanted = json.loads(json.dumps(settings))
     file = folder / SETTINGS
@@ -53,37 +54,37 @@ def resume(folder: Path, settings: Mapping[str, Any]) -> int:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:  # neither UTF-8 nor JSON
-        found = error
-    if not isinstance(found, dict):
+        content = error
+    if not isinstance(content, dict):
         raise FileExistsError(
             f"{file} must be the settings of a run, as JSON. It is damaged or not of "
             "such a run: copy it back from a backup, or choose another folder. "
-            f"Received: {str(found)[:80]}"
+            f"Received: {str(content)[:80]}"
         )
-    return found
+    return content
 
 
-def _differences(found: Any, wanted: Any, name: str = "") -> list[str]:
+def _differences(recorded: Any, wanted: Any, name: str = "") -> list[str]:
     """A line for each setting that differs, however deep it is."""
-    if found == wanted:
+    if recorded == wanted:
         return []
-    pairs = _pairs(found, wanted)
+    pairs = _pairs(recorded, wanted)
     if pairs is None:
-        return [f"  {name.removeprefix('.')}: {_short(found)}, now {_short(wanted)}"]
+        return [f"  {name.removeprefix('.')}: {_short(recorded)}, now {_short(wanted)}"]
     parts = (_differences(*pair, f"{name}.{part}") for part, pair in pairs.items())
     return list(itertools.chain.from_iterable(parts))
 
 
-def _pairs(found: Any, wanted: Any) -> dict[Any, tuple[Any, Any]] | None:
+def _pairs(recorded: Any, wanted: Any) -> dict[Any, tuple[Any, Any]] | None:
     """What two settings consist of, by name or by number; None if they are values."""
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        names = sorted({*found, *wanted})
-        return {name: (found.get(name), wanted.get(name)) for name in names}
-    lists = isinstance(found, list) and isinstance(wanted, list)
-    if lists and len(found) == len(wanted) and isinstance(found[0], dict | list):
-        return dict(enumerate(zip(found, wanted, strict=True)))
+    if isinstance(recorded, dict) and isinstance(wanted, dict):
+        names = sorted({*recorded, *wanted})
+        return {name: (recorded.get(name), wanted.get(name)) for name in names}
+    lists = isinstance(recorded, list) and isinstance(wanted, list)
+    if lists and len(recorded) == len(wanted) and isinstance(recorded[0], dict | list):
+        return dict(enumerate(zip(recorded, wanted, strict=True)))
     return None
 
 

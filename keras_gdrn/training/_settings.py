@@ -11,10 +11,9 @@ import keras
 import numpy as np
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.training._recipe import Recipe
 
-from ._recipe import Recipe
-
-# What a configuration also holds, but which does not decide what a layer does.
+# Entries of a configuration that do not decide what a layer does.
 _BESIDE = {"build_config", "compile_config", "module", "registered_name"}
 _BESIDE |= {"shared_object_id"}
 
@@ -29,7 +28,7 @@ def settings(
     class_weight: Mapping[int, float] | None,
 ) -> dict[str, Any]:
     """What a run must have in common with the one that it goes on with."""
-    found = {
+    values = {
         **dataclasses.asdict(recipe),
         "seed": seed,
         "class_weight": class_weight,
@@ -42,14 +41,14 @@ def settings(
     }
     for layer in model.layers:
         if isinstance(layer, ScaleChannels):
-            found["sigma0"] = layer.sigma0
+            values["sigma0"] = layer.sigma0
         if isinstance(layer, ScalePooling):
-            found["scale_pooling"] = "max" if _has_one_channel(model) else layer.mode
-    return found
+            values["scale_pooling"] = "max" if _has_one_channel(model) else layer.mode
+    return values
 
 
 def _has_one_channel(model: keras.Model) -> bool:
-    """Whether all poolings over scales are the same."""
+    """Whether there is one scale channel: all poolings over it are the same."""
     layers = [layer for layer in model.layers if isinstance(layer, ScaleChannels)]
     return len(layers) == 1 and len(layers[0].sigma0) == 1
 
@@ -73,7 +72,7 @@ def architecture(model: keras.Model) -> Any:
     """The configuration of a model, with names that do not depend on other models."""
     try:
         config = keras.saving.serialize_keras_object(model)
-    except NotImplementedError:  # a layer of somebody's own, without `get_config`
+    except NotImplementedError:  # a user's own layer, without `get_config`
         return type(model).__name__
     plain = _plain(config, {})
     if _has_one_channel(model):
@@ -100,15 +99,15 @@ def _plain_object(value: Mapping[str, Any], names: dict[str, str]) -> Any:
         return config["name"]
     if "class_name" in value and isinstance(config, Mapping):
         value = {**value, **config, "config": None}
-    found = {
+    parts = {
         str(key): _name(part, names) if key == "name" else _plain(part, names)
         for key, part in value.items()
         if key not in _BESIDE and part is not None
     }
-    if isinstance(found.get("layers"), list):  # told by their names, if they differ
-        layers = enumerate(found["layers"])
-        found["layers"] = {f"{n} {layer.get('name')}": layer for n, layer in layers}
-    return found
+    if isinstance(parts.get("layers"), list):  # told by their names, if they differ
+        layers = enumerate(parts["layers"])
+        parts["layers"] = {f"{n} {layer.get('name')}": layer for n, layer in layers}
+    return parts
 
 
 def _name(name: Any, names: dict[str, str]) -> Any:

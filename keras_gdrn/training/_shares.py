@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import keras
 import numpy as np
 
-from . import _processes
-from ._numpy_batches import NumPyBatches
-from ._recipe import Recipe
-from ._tensors import namespace, numbers_below, required, shape_of
+from keras_gdrn.training import _processes
+from keras_gdrn.training._numpy_batches import NumPyBatches
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._tensors import namespace, numbers_below, required, shape_of
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -23,7 +23,7 @@ def recipe_on(devices: int, recipe: Recipe) -> Recipe:
     """The recipe with the largest batch size that the devices can share.
 
     Raises:
-        ValueError: if there are more devices than images in a batch.
+        ValueError: If there are more devices than images in a batch.
     """
     size = recipe.batch_size
     if size < devices:
@@ -85,7 +85,7 @@ def repeated(
 ) -> tuple[Any, list[keras.callbacks.Callback]]:
     """The batches of all epochs from the `first`, and the callbacks that these need.
 
-    Keras makes one iterator over them then, else some per epoch.
+    Keras then makes one iterator over all of them; otherwise, several in each epoch.
     """
     if isinstance(batches, NumPyBatches):  # Keras makes one iterator per epoch
         begin = keras.callbacks.LambdaCallback(

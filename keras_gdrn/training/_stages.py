@@ -10,11 +10,10 @@ import keras
 
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import with_sigma0
-
-from . import _processes
-from ._fit import fit
-from ._recipe import Recipe
-from ._time_limit import OutOfTime, TimeLimit
+from keras_gdrn.training._fit import fit
+from keras_gdrn.training._processes import from_first_process
+from keras_gdrn.training._recipe import Recipe
+from keras_gdrn.training._time_limit import OutOfTime, TimeLimit, as_time_limit
 
 AfterStage = Callable[["Stage", keras.Model, keras.callbacks.History], Any]
 
@@ -24,9 +23,9 @@ class Stage:
     """Training by a recipe, with the scale channels at `sigma0`.
 
     Args:
-        name: of the stage, and of its folder.
-        recipe: a `Recipe`.
-        sigma0: initial scales σ_0; `None` leaves the model's own.
+        name: Name of the stage, and of its folder.
+        recipe: A `Recipe`.
+        sigma0: Initial scales σ_0; `None` leaves the model's own.
     """
 
     name: str
@@ -55,24 +54,26 @@ def train_in_stages(
     which takes a fraction of the time and memory, then all of them.
 
     Args:
-        model: applies a `ScaleChannels`, as those of `gauss_der_resnet` do; any model,
-            where no stage has a `sigma0`. The models of all stages share its weights.
-        stages: one after the other.
-        data: as for `fit`, or a function from a `Stage` to it, which may so have
-            batches of its recipe's size.
-        out: folder of the run, made if need be.
-        max_minutes: stop after an epoch if another one would not end within so many
+        model: Model that applies a `ScaleChannels`, as those of `gauss_der_resnet` do;
+            any model, where no stage has a `sigma0`. The models of all stages share its
+            weights.
+        stages: Sequence of `Stage`, trained one after the other.
+        data: As for `fit`, or a function from a `Stage` to such data, which can then
+            have batches of its recipe's size.
+        out: Folder of the run, made if need be.
+        max_minutes: Stop after an epoch if another one would not end within so many
             minutes, of all stages; at least one is trained.
-        after_stage: called with each stage, its model and what `fit` returned.
-        callbacks, verbose: as for `fit`.
-        **options: further arguments of `fit`.
+        after_stage: Function of each stage, its model and what `fit` returned.
+        callbacks, verbose: As for `fit`. A callback that stops the training ends its
+            stage, and the next one follows.
+        **options: Further arguments of `fit`.
 
     Returns:
         The model of the last stage.
 
     Raises:
-        OutOfTime: if `max_minutes` ended before the last stage did.
-        ValueError: if there is no stage, or two have one name; or as `fit`.
+        OutOfTime: If `max_minutes` ended before the last stage did.
+        ValueError: If there is no stage, or two have one name; or as `fit`.
 
     Example:
 
@@ -82,11 +83,10 @@ def train_in_stages(
     >>> model = train_in_stages(model, [one, six], (images, labels), out="runs/digits")
     """
     _check_names(stages)
-    given = isinstance(max_minutes, TimeLimit)
-    limit = max_minutes if given else TimeLimit(max_minutes)
+    limit = as_time_limit(max_minutes)
     trained = model
     for stage in stages:
-        if _processes.of_first(lambda: limit.is_reached(0)):
+        if from_first_process(lambda: limit.is_reached(0)):
             raise OutOfTime(f"{stage.name}: not begun")
         trained = _of_stage(model, stage)
         if verbose:
@@ -101,8 +101,9 @@ def train_in_stages(
             verbose=verbose,
             **options,
         )
-        if len(history.epoch) < stage.recipe.epochs:
-            raise OutOfTime(f"{stage.name}: {len(history.epoch)} epochs")
+        epochs = len(history.epoch)
+        if epochs < stage.recipe.epochs and from_first_process(limit.is_reached):
+            raise OutOfTime(f"{stage.name}: {epochs} epochs")
         if after_stage is not None:
             after_stage(stage, trained, history)
     return trained

@@ -39,8 +39,8 @@ def shape_of(array: Any) -> list[Any]:
         return sizes
     import tensorflow as tf
 
-    known: Any = tf.unstack(tf.shape(array), len(sizes))
-    return [n if size is None else size for size, n in zip(sizes, known, strict=True)]
+    scalars: Any = tf.unstack(tf.shape(array), len(sizes))
+    return [n if size is None else size for size, n in zip(sizes, scalars, strict=True)]
 
 
 def indices(array: Any, axis: int) -> Any:
@@ -64,20 +64,20 @@ def shaped_as(images: Any, changed: Any) -> Any:
     return changed
 
 
-def required(array: Any, fits: Any, message: str, found: Any) -> Any:
-    """The array as it is, or an error with what was found unless it fits.
+def required(array: Any, fits: Any, message: str, received: Any) -> Any:
+    """The array as it is, or an error that tells what was received, unless it fits.
 
     Raises:
-        ValueError: at once, if the values are known.
-        tf.errors.InvalidArgumentError: in a pipeline.
+        ValueError: At once, if the values are known.
+        tf.errors.InvalidArgumentError: In a pipeline.
     """
     if is_tensor(array):
         import tensorflow as tf
 
         if tf.is_symbolic_tensor(array):
-            assertion: Any = tf.debugging.Assert(fits, [message, found])
+            assertion: Any = tf.debugging.Assert(fits, [message, received])
             with tf.control_dependencies([assertion]):
                 return tf.identity(array)
     if not fits:
-        raise ValueError(f"{message} {np.asarray(found)}")
+        raise ValueError(f"{message} {np.asarray(received)}")
     return array

@@ -16,10 +16,10 @@ class TimeLimit:
     There is always time for one.
 
     Args:
-        minutes: from now on; `None` for no limit.
+        minutes: Minutes from now on; `None` for no limit.
 
     Raises:
-        ValueError: if `minutes` is negative or no number.
+        ValueError: If `minutes` is negative or not a number.
 
     Example:
 
@@ -43,9 +43,14 @@ class TimeLimit:
         """Whether a step of so many seconds would end too late.
 
         Args:
-            seconds: by default those of the longest step so far.
+            seconds: Seconds of the step; by default those of the longest one so far.
         """
         if self.longest is None:
             return False
         expected = self.longest if seconds is None else seconds
         return time.perf_counter() + expected > self.end
+
+
+def as_time_limit(minutes: float | TimeLimit | None) -> TimeLimit:
+    """A limit as it is, or one of so many minutes from now on."""
+    return minutes if isinstance(minutes, TimeLimit) else TimeLimit(minutes)

@@ -1,9 +1,9 @@
 """Search for better networks by Keras Tuner, and what the networks cost."""
 
-from ._compute import multiply_adds, parameters
-from ._hypermodel import GaussDerResNetHyperModel
-from ._report import plot_trials, report, trained_trials
-from ._search_space import SearchSpace
+from keras_gdrn.tuning._compute import multiply_adds, parameters
+from keras_gdrn.tuning._hypermodel import GaussDerResNetHyperModel
+from keras_gdrn.tuning._report import plot_trials, report, trained_trials
+from keras_gdrn.tuning._search_space import SearchSpace
 
 __all__ = [
     "GaussDerResNetHyperModel",

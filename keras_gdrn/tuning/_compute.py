@@ -16,7 +16,10 @@ def parameters(model: keras.Model) -> int:
     """The number of trainable parameters, which is what the paper counts.
 
     Args:
-        model: any, with its weights made.
+        model: Any model that is built.
+
+    Returns:
+        The number.
     """
     return sum(math.prod(weight.shape) for weight in model.trainable_weights)
 
@@ -31,10 +34,13 @@ def multiply_adds(model: keras.Model) -> int:
     operations.
 
     Args:
-        model: as `gauss_der_resnet` builds it, for images of a known size.
+        model: Model as `gauss_der_resnet` builds it, for images of a known size.
+
+    Returns:
+        The number, for all scale channels.
 
     Raises:
-        ValueError: if `model` is not such a network.
+        ValueError: If `model` is not such a network.
 
     Example:
 
@@ -52,8 +58,8 @@ def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int
     back. They fall as σ grows, since the rank does.
 
     Args:
-        layer: built.
-        axes: its factors along each axis at this scale.
+        layer: Layer that is built.
+        axes: Factors of the layer along each axis at this scale.
     """
     channels, filters = layer.kernel.shape[-2:]
     mixed = channels if layer.separable else filters

@@ -33,7 +33,7 @@ def training_and_tests(
     """Training data as `training.fit` takes them, and test data by size factor.
 
     Args:
-        x, y, validation_data, validation_split: as `GaussDerResNetHyperModel.fit`.
+        x, y, validation_data, validation_split: As `GaussDerResNetHyperModel.fit`.
     """
     if y is not None and (callable(x) or hasattr(x, "element_spec")):
         raise FatalValueError(

@@ -9,12 +9,11 @@ import keras
 import keras_tuner
 
 from keras_gdrn.evaluation import scale_generalization
-from keras_gdrn.models import gauss_der_resnet, with_sigma0
-from keras_gdrn.training import RECIPES, Recipe, fit
-
-from ._compute import multiply_adds, parameters
-from ._data import check_batches, refuse, training_and_tests
-from ._search_space import SearchSpace
+from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
+from keras_gdrn.tuning._compute import multiply_adds, parameters
+from keras_gdrn.tuning._data import check_batches, refuse, training_and_tests
+from keras_gdrn.tuning._search_space import SearchSpace
 
 _PAPER = SearchSpace()
 
@@ -34,19 +33,19 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     the image, `multiply_adds` are those of one scale channel at σ_0 = 1.)
 
     Args:
-        input_shape: shape of an image, `(height, width, channels)`.
-        classes: number of classes.
-        space: a `SearchSpace`.
-        recipe: a `Recipe`: all of the training that is not searched. Its share of
+        input_shape: Shape of an image, `(height, width, channels)`.
+        classes: Number of classes.
+        space: A `SearchSpace`.
+        recipe: A `Recipe`: all of the training that is not searched. Its share of
             warm-up is kept where a trial has fewer epochs.
-        single_scale_epochs: so many epochs train one scale channel, at σ_0 = 1; the
+        single_scale_epochs: So many epochs train one scale channel, at σ_0 = 1; the
             network with all of them is made from it, and trained for the other
             epochs, if there are any, at half the learning rate (Appendix A.4).
-        max_parameters, max_multiply_adds: the budget of a network; by default none.
-        **network: further arguments of `gauss_der_resnet`, which are not searched.
+        max_parameters, max_multiply_adds: The budget of a network; by default none.
+        **network: Further arguments of `gauss_der_resnet`, which are not searched.
 
     Raises:
-        ValueError: if `single_scale_epochs` is negative, or `space` has networks that
+        ValueError: If `single_scale_epochs` is negative, or `space` has networks that
             cannot be built: their last layer reaches beyond the image at σ_0 = 1.
 
     Example:
@@ -126,29 +125,29 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         Keras Tuner calls it with what `tuner.search` is given.
 
         Args:
-            hp, model: of a trial.
-            x, y: training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
+            hp, model: Hyperparameters and model of a trial.
+            x, y: Training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
                 Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches as
                 `keras_gdrn.training.fit` takes it (where the batch size is not
                 searched), or a function from the size of a batch to such a dataset.
-            validation_data: arrays `(images, labels)` or batches of size factor 1, or
+            validation_data: Arrays `(images, labels)` or batches of size factor 1, or
                 these for each of several size factors, as `scale_generalization` takes
                 them.
-            validation_split: instead, the share of the arrays `x` and `y`, the last
+            validation_split: Instead, the share of the arrays `x` and `y`, the last
                 ones, that are kept apart for validation, at size factor 1.
-            epochs, initial_epoch: as `keras.Model.fit`; by default those of the
+            epochs, initial_epoch: As `keras.Model.fit`; by default those of the
                 recipe. A trial that goes on from another one, as Hyperband's do, has
                 a learning rate schedule of its own.
-            seed: of shuffling, augmentation and dropout.
-            callbacks, verbose: as `keras.Model.fit`.
-            **others: none: what else `keras.Model.fit` takes, the recipe and the space
+            seed: Seed of shuffling, augmentation and dropout.
+            callbacks, verbose: As `keras.Model.fit`.
+            **others: None: what else `keras.Model.fit` takes, the recipe and the space
                 decide. The error says what to write instead.
 
         Returns:
             The objectives and the cost of the network, by name.
 
         Raises:
-            keras_tuner.errors.FatalError: a `TypeError` or `ValueError` too, if an
+            keras_tuner.errors.FatalError: A `TypeError` or `ValueError` too, if an
                 argument does not fit. It ends the search.
         """
         refuse(others)
@@ -160,36 +159,36 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             print(f"Not trained: {excess}")
             _pass_through(callbacks, model)
             return {**cost, "over_budget": 1, **_objectives(dict.fromkeys(tests, 0.0))}
-        epochs = epochs or self.base_recipe.epochs
-        for network, recipe in self._stages(hp, model, epochs, initial_epoch):
-            batches = data(recipe.batch_size) if callable(data) else data
-            options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
-            try:
-                # A trial that diverges is a bad one, not a failure.
-                fit(network, recipe, batches, check_finite=False, **options)
-            except ValueError as error:  # it would be that of every trial
-                raise keras_tuner.errors.FatalValueError(str(error)) from error
+
+        def batches(stage: Stage) -> Any:
+            return data(stage.recipe.batch_size) if callable(data) else data
+
+        stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
+        options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
+        try:
+            # A trial that diverges is a bad one, not a failure.
+            train_in_stages(model, stages, batches, check_finite=False, **options)
+        except ValueError as error:  # it would be that of every trial
+            raise keras_tuner.errors.FatalValueError(str(error)) from error
         result = scale_generalization(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}
 
     def _stages(
-        self, hp, model: keras.Model, epochs: int, first: int
-    ) -> list[tuple[keras.Model, Recipe]]:
-        """What is trained, with shared weights, in the epochs from `first` on."""
+        self, hp: keras_tuner.HyperParameters, epochs: int, first: int
+    ) -> list[Stage]:
+        """The stages, or what is left of them, in the epochs from `first` on."""
         single = max(0, min(self.single_scale_epochs, epochs) - first)
         joint = epochs - first - single
         stages = []
         if single:
-            stages.append((with_sigma0(model, [1.0]), self.recipe(hp, single)))
+            stages.append(Stage("one_channel", self.recipe(hp, single), (1.0,)))
         if joint:
             recipe = self.recipe(hp, joint)
             if self.single_scale_epochs:
-                rate = recipe.learning_rate / 2
-                recipe = dataclasses.replace(
-                    recipe, learning_rate=rate, warmup_epochs=0
-                )
-            stages.append((model, recipe))
+                half = {"learning_rate": recipe.learning_rate / 2, "warmup_epochs": 0}
+                recipe = dataclasses.replace(recipe, **half)
+            stages.append(Stage("all_channels", recipe))
         return stages
 
     def _excess(
@@ -199,12 +198,12 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         sigma = _reach(self.space.architecture(hp))
         if sigma > self._side:
             return f"a scale of {sigma:.1f} pixels in images of {self._side} pixels"
-        for what, found, most in (
+        for what, count, budget in (
             ("parameters", cost["parameters"], self.max_parameters),
             ("multiply-adds per image", cost["multiply_adds"], self.max_multiply_adds),
         ):
-            if most is not None and found > most:
-                return f"{found:,} {what}, the budget is {most:,}"
+            if budget is not None and count > budget:
+                return f"{count:,} {what}, the budget is {budget:,}"
         return None
 
     @property
@@ -241,10 +240,10 @@ def _pass_through(
 
 def _objectives(accuracies: Mapping[float, float]) -> dict[str, float]:
     values = list(accuracies.values())
-    found = {
+    objectives = {
         "val_mean_accuracy": float(sum(values) / len(values)),
         "val_min_accuracy": float(min(values)),
     }
     if 1.0 in accuracies:
-        found["val_accuracy"] = float(accuracies[1.0])
-    return found
+        objectives["val_accuracy"] = float(accuracies[1.0])
+    return objectives

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import keras_tuner
 from keras_tuner.engine.trial import Trial
 
-from keras_gdrn._markdown import aligned
+from keras_gdrn.visualization import markdown_table
 from keras_gdrn.visualization._figures import new_figure
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def trained_trials(tuner: keras_tuner.Tuner) -> list[Trial]:
     """The trials of a search whose network was trained, the best first.
 
     Args:
-        tuner: has searched with a `GaussDerResNetHyperModel`.
+        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
 
     Returns:
         Keras Tuner's trials, without those that failed or were over the budget.
@@ -33,7 +33,7 @@ def report(tuner: keras_tuner.Tuner) -> str:
     """Markdown: how many trials there were, and a table of the ten best.
 
     Args:
-        tuner: has searched with a `GaussDerResNetHyperModel`.
+        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
 
     Returns:
         The numbers of trials and, if there are trained networks, the table.
@@ -42,7 +42,7 @@ def report(tuner: keras_tuner.Tuner) -> str:
     columns = [_columns(trial, tuner.oracle.objective.name) for trial in trials]
     names = dict.fromkeys(name for column in columns for name in column)
     rows = [[column.get(name, "–") for name in names] for column in columns]
-    table = [aligned([list(names), *rows])] if rows else []
+    table = [markdown_table([list(names), *rows])] if rows else []
     return "\n\n".join([_counts(tuner), *table])
 
 
@@ -50,13 +50,13 @@ def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
     """The objective against the ratio, the pooling and the compute of each trial.
 
     Args:
-        tuner: has searched with a `GaussDerResNetHyperModel`.
+        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
 
     Returns:
         A figure with a dot for each trained network in each of three plots.
 
     Raises:
-        ImportError: if matplotlib is not installed.
+        ImportError: If matplotlib is not installed.
     """
     trials = trained_trials(tuner)
     values = [trial.hyperparameters.values for trial in trials]

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras_tuner
 
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import PRESETS, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
 # The paper's values for CIFAR-10.
@@ -32,23 +32,23 @@ class SearchSpace:
     the middle one.
 
     Args:
-        ratio: ratio r between the scales of successive layers.
-        blocks: number of residual blocks.
-        stem_width: width of the first layer.
-        width: width of a block. Each has a hyperparameter of its own, `width_1`,
+        ratio: Ratio r between the scales of successive layers.
+        blocks: Number of residual blocks.
+        stem_width: Width of the first layer.
+        width: Width of a block. Each has a hyperparameter of its own, `width_1`,
             `width_2`, …, which exists only where there are so many blocks.
-        scale_pooling, spatial_selection, zero_order, order: as `gauss_der_resnet`.
-        separable_share: share of the blocks, the last ones, that are
+        scale_pooling, spatial_selection, zero_order, order: As `gauss_der_resnet`.
+        separable_share: Share of the blocks, the last ones, that are
             depthwise-separable, rounded to whole blocks.
-        scale_dropout: probability with which a scale channel leaves the pooling.
-        sigma0_spacing: ratio of successive initial scales σ_0 > 1.
-        sigma0_range: the lowest σ_0, in pixels, and the highest that is allowed. Not a
+        scale_dropout: Probability with which a scale channel leaves the pooling.
+        sigma0_spacing: Ratio of successive initial scales σ_0 > 1.
+        sigma0_range: The lowest σ_0, in pixels, and the highest that is allowed. Not a
             set: it is not searched.
-        learning_rate, weight_decay, label_smoothing, batch_size: as `Recipe`.
+        learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
-        ValueError: if a set is no tuple or empty, `sigma0_range` is no range or a
-            spacing not above 1.
+        ValueError: If a set is not a tuple or is empty, `sigma0_range` is not a range
+            or a spacing is not above 1.
     """
 
     ratio: tuple[float, ...] = (1.1, 1.13, 1.16, 1.2, 1.22, 1.27, 1.32, 1.4, 1.5)
@@ -62,7 +62,7 @@ class SearchSpace:
     order: tuple[int, ...] = (2, 3)
     scale_dropout: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3)
     sigma0_spacing: tuple[float, ...] = (2**0.25, 2**0.5, 2.0)
-    sigma0_range: tuple[float, float] = (2**-1.5, 2.0)
+    sigma0_range: tuple[float, float] = (SIX_SCALES[0], SIX_SCALES[-1])
     learning_rate: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02)
     weight_decay: tuple[float, ...] = (0.0125, 0.025, 0.05)
     label_smoothing: tuple[float, ...] = (0.0, 0.1)
@@ -91,12 +91,12 @@ class SearchSpace:
 
     def only(self, *names: str) -> "SearchSpace":
         """The space with these sets alone; all others are fixed at their default."""
-        known = [field.name for field in dataclasses.fields(self)]
-        known.remove("sigma0_range")
+        sets = [field.name for field in dataclasses.fields(self)]
+        sets.remove("sigma0_range")
         for name in names:
-            if name not in known:
-                raise ValueError(f"`names` must be of {known}. Received: {name!r}")
-        fixed = [name for name in known if name not in names]
+            if name not in sets:
+                raise ValueError(f"`names` must be of {sets}. Received: {name!r}")
+        fixed = [name for name in sets if name not in names]
         return dataclasses.replace(
             self,
             **{
@@ -108,10 +108,10 @@ class SearchSpace:
     def architecture(self, hp: keras_tuner.HyperParameters) -> dict[str, Any]:
         """The arguments of `gauss_der_resnet` that `hp` chooses."""
         straight = ("ratio", "scale_pooling", "spatial_selection", "order")
-        found = {name: self._choose(hp, name) for name in (*straight, "scale_dropout")}
+        chosen = {name: self._choose(hp, name) for name in (*straight, "scale_dropout")}
         blocks = self._choose(hp, "blocks")
         return {
-            **found,
+            **chosen,
             "zero_order": bool(self._choose(hp, "zero_order")),
             "widths": self._widths(hp),
             "separable_blocks": round(self._choose(hp, "separable_share") * blocks),

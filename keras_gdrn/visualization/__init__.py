@@ -4,23 +4,31 @@
 return arrays. The functions `plot_…` only draw values, these or those of `evaluation`;
 they need matplotlib (the extra `viz`). Each returns a `matplotlib.figure.Figure`, to be
 shown by a notebook or saved by its `savefig`; pyplot and its global state are not used.
+`markdown_table` and `size_label` write numbers down.
 """
 
 from keras_gdrn._renamed import former_names
-
-from ._activation_maps import activation_maps
-from ._basis_kernels import basis_kernels
-from ._effective_filters import effective_filters
-from ._figures import size_label
-from ._plot_activation_maps import plot_activation_maps
-from ._plot_evaluation import plot_scale_generalization, plot_scale_selection_histogram
-from ._plot_images import plot_image_grid, plot_sizes
-from ._plot_kernels import plot_basis_kernels, plot_effective_filters
+from keras_gdrn.visualization._activation_maps import activation_maps
+from keras_gdrn.visualization._basis_kernels import basis_kernels
+from keras_gdrn.visualization._effective_filters import effective_filters
+from keras_gdrn.visualization._figures import size_label
+from keras_gdrn.visualization._markdown_table import markdown_table
+from keras_gdrn.visualization._plot_activation_maps import plot_activation_maps
+from keras_gdrn.visualization._plot_evaluation import (
+    plot_scale_generalization,
+    plot_scale_selection_histogram,
+)
+from keras_gdrn.visualization._plot_images import plot_image_grid, plot_sizes
+from keras_gdrn.visualization._plot_kernels import (
+    plot_basis_kernels,
+    plot_effective_filters,
+)
 
 __all__ = [
     "activation_maps",
     "basis_kernels",
     "effective_filters",
+    "markdown_table",
     "plot_activation_maps",
     "plot_basis_kernels",
     "plot_effective_filters",

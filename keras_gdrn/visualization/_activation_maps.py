@@ -40,7 +40,8 @@ def activation_maps(
         batch_size: Images that are computed at once.
 
     Returns:
-        float32 array `(image, scale, height, width)`, scales in the order of `sigma0`.
+        A float32 array `(image, scale, height, width)`, with the scales in the order of
+        `sigma0`.
 
     Raises:
         ValueError: If `model` is of another kind, `images` or `labels` do not fit it,

@@ -9,8 +9,7 @@ from keras import ops
 from keras_gdrn import kernels
 from keras_gdrn._checks import check_positive
 from keras_gdrn.layers import GaussDerConv
-
-from ._basis_kernels import basis_kernels
+from keras_gdrn.visualization._basis_kernels import basis_kernels
 
 
 def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
@@ -34,8 +33,8 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
             layer's scale, the learned one where it is trained.
 
     Returns:
-        float64 array `(size, size, channels, filters)`, or `(size, size, channels)` of
-        a separable layer, with the center in the middle of the odd `size`.
+        A float64 array `(size, size, channels, filters)`, or `(size, size, channels)`
+        of a separable layer, with the center in the middle of the odd `size`.
 
     Raises:
         ValueError: If `layer` is of another kind or not built, or `sigma0` is not a

@@ -45,7 +45,14 @@ def draw_signed(axes: Any, values: np.ndarray, cmap: str) -> None:
 
 
 def size_label(factor: float) -> str:
-    """Short form of a size factor or a scale: 1/2, 0.71, 1, 1.41, 2."""
+    """Short form of a size factor or a scale: 1/2, 0.71, 1, 1.41, 2.
+
+    Args:
+        factor: The number, positive.
+
+    Returns:
+        At most three digits, or a fraction of one.
+    """
     inverse = 1 / factor
     if factor < 1 and math.isclose(inverse, round(inverse)):
         return f"1/{round(inverse)}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._figures import draw_image, new_figure, size_label
+from keras_gdrn.visualization._figures import draw_image, new_figure, size_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +32,9 @@ def plot_activation_maps(
         maps: `(image, scale, height, width)`, as `activation_maps` returns them.
         sigma0: Initial scales of the maps, which are their titles.
         names: For each image a title, such as its class.
+
+    Returns:
+        A figure.
 
     Raises:
         ValueError: If there are no images, or not a map for each image and scale.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
-
-from ._figures import new_axes, short_number, size_label
+from keras_gdrn.visualization._figures import new_axes, short_number, size_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +28,9 @@ def plot_scale_generalization(
         results: For each model's name what `scale_generalization` returned.
         trained_at: Size factor of the training images, which is shaded.
         axes: Where to draw; by default in a new figure.
+
+    Returns:
+        A figure; that of `axes`, if they are given.
 
     Raises:
         ValueError: If there are no results.
@@ -80,6 +82,9 @@ def plot_scale_selection_histogram(
     Args:
         histogram: What `scale_selection_histogram` returned.
         axes: Where to draw; by default in a new figure.
+
+    Returns:
+        A figure; that of `axes`, if they are given.
 
     Raises:
         ImportError: If matplotlib is not installed.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._figures import draw_image, new_figure, size_label
+from keras_gdrn.visualization._figures import draw_image, new_figure, size_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,6 +17,9 @@ def plot_sizes(images: Mapping[float, np.ndarray]) -> "Figure":
     Args:
         images: For each size factor images `(image, height, width, channel)` with
             values in [0, 1], the same ones in the same order.
+
+    Returns:
+        A figure.
 
     Raises:
         ValueError: If there are no images.
@@ -41,6 +44,9 @@ def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure
     Args:
         rows: For each row the titles, which may be empty, and the images, `(height,
             width, channel)` with values in [0, 1].
+
+    Returns:
+        A figure.
 
     Raises:
         ValueError: If there are no images.

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._basis_kernels import basis_kernels
-from ._figures import draw_signed, new_figure
+from keras_gdrn.visualization._basis_kernels import basis_kernels
+from keras_gdrn.visualization._figures import draw_signed, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,6 +25,9 @@ def plot_basis_kernels(
     Args:
         sigma: Scale in pixels, or several.
         order: Highest order of differentiation.
+
+    Returns:
+        A figure.
 
     Raises:
         ValueError: If a scale is not a positive number or `order` is negative.
@@ -56,6 +59,9 @@ def plot_effective_filters(
             it: `(size, size, …)`. Of more than `columns` filters as many are drawn,
             at even distances in the array.
         columns: Largest number of filters in a row, at least 1.
+
+    Returns:
+        A figure.
 
     Raises:
         ValueError: If there are no filters, or `columns` is less than 1.

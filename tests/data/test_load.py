@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_gdrn.data import DATASETS, rescaled
+from keras_gdrn.data import DATASETS, original_arrays, rescaled, rescaled_arrays
 from keras_gdrn.data._datasets import Slice
 from keras_gdrn.data._load import load, prepared_directory
 
@@ -130,3 +130,22 @@ def test_mnist(mnist_dir):
     images, labels = load(DATASETS["mnist"], "validation", 100, mnist_dir)
     assert images.shape == (100, 28, 28, 1)
     assert set(labels) == set(range(10))
+
+
+def test_published_images_in_the_order_of_the_rescaled_ones():
+    images, labels = original_arrays("digits", "test", limit=5)
+    assert images.shape == (5, 8, 8, 1) and images.dtype == "uint8"
+    assert images.max() == DATASETS["digits"].white
+    rescaled, same = rescaled_arrays("digits", "test", 0.4, canvas=8, limit=5)
+    np.testing.assert_array_equal(labels, same)
+    # Size factor 1 of the digits is 2.5 of the published images: 0.4 is their own.
+    np.testing.assert_allclose(rescaled, images / 16, atol=1e-6)
+
+
+def test_arguments_of_the_published_images():
+    with pytest.raises(ValueError, match=r"`name` must be one of .*'letters'"):
+        original_arrays("letters", "test")
+    with pytest.raises(ValueError, match=r"`limit` .*limit=0"):
+        original_arrays("digits", "test", limit=0)
+    with pytest.raises(ValueError, match=r"`split` of digits"):
+        original_arrays("digits", "validation")

@@ -51,8 +51,8 @@ def test_training_step_is_that_of_keras(dtype, shape):
         for layer in (ours, theirs)
     )
     assert keras.backend.standardize_dtype(computed[0].dtype) == ours.compute_dtype
-    for actual, desired in zip(computed, expected, strict=True):
-        actual, desired = numpy(actual), numpy(desired)
+    for values in zip(computed, expected, strict=True):
+        actual, desired = map(numpy, values)
         tolerance = 1e-4 if dtype == "float32" else 1e-2
         atol = tolerance * np.max(np.abs(desired))
         np.testing.assert_allclose(actual, desired, atol=atol)

@@ -82,13 +82,13 @@ REFUSALS = {
 def exported(tmp_path):
     """Exports a model and loads it again, without Keras."""
 
-    def through(model, format):
-        name, load, packages = FORMATS[format]
+    def through(model, kind):
+        name, load, packages = FORMATS[kind]
         for package in packages:
             pytest.importorskip(package)
         model(images(1))  # ONNX wants a model that has been called
         path = str(tmp_path / name)  # Keras 3.13 takes no `Path` for LiteRT
-        model.export(path, format=format, verbose=False)
+        model.export(path, format=kind, verbose=False)
         return load(path)
 
     return through
@@ -100,21 +100,21 @@ def assert_same(run, model, x):
     np.testing.assert_allclose(run(x), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_known_size(format, exported):
+@pytest.mark.parametrize("kind", FORMATS)
+def test_known_size(kind, exported):
     model = network()
-    run = exported(model, format)
+    run = exported(model, kind)
     for batch in (1, 3):
         assert_same(run, model, images(batch))
-    with pytest.raises(Exception, match=REFUSALS[format]):
+    with pytest.raises(Exception, match=REFUSALS[kind]):
         run(images(1, OTHER))
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_unknown_size(format, exported):
+@pytest.mark.parametrize("kind", FORMATS)
+def test_unknown_size(kind, exported):
     model = network()
     free = with_input_shape(model, (None, None, 3))
-    run = exported(free, format)
+    run = exported(free, kind)
     for batch, shape in [(1, SHAPE), (3, SHAPE), (2, OTHER)]:
         assert_same(run, with_input_shape(model, shape), images(batch, shape))
 

@@ -9,8 +9,7 @@ import tensorflow as tf
 from keras_gdrn.training import RECIPES, Augmentation, augment
 from keras_gdrn.training import _augment_steps as steps
 from keras_gdrn.training._draws import draw
-
-from . import _transcription as transcription
+from tests.training import _transcription as transcription
 
 PAPER = Augmentation(flip=0.5, brightness=0.2, contrast=0.2, saturation=0.2, hue=0.05)
 KINDS = (np.asarray, tf.constant)

@@ -123,6 +123,23 @@ def test_time_is_limited_over_all_stages(tmp_path):
     assert epochs_in(tmp_path) == [2, 2]
 
 
+class StopTraining(keras.callbacks.Callback):
+    """Ends a training after its first epoch, as `EarlyStopping` may."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = True
+
+
+def test_a_callback_may_end_a_stage():
+    epochs = []
+    train(
+        network(),
+        callbacks=[StopTraining()],
+        after_stage=lambda stage, model, history: epochs.append(len(history.epoch)),
+    )
+    assert epochs == [1, 1]
+
+
 def test_one_channel_serves_networks_of_all_poolings(tmp_path):
     """The first stage of one can be taken over by another."""
     train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)

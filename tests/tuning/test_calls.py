@@ -37,15 +37,16 @@ def given(monkeypatch):
     """What a trial would have been trained on, and judged by."""
     calls = {}
 
-    def fit(model, recipe, data, **options):
+    def train_in_stages(model, stages, data, **options):
+        (stage,) = stages
         _hypermodel._pass_through(options.pop("callbacks"), model)
-        calls.update(data=data, epochs=recipe.epochs, **options)
+        calls.update(data=data(stage), epochs=stage.recipe.epochs, **options)
 
     def scale_generalization(model, tests):
         calls.update(tests=tests)
         return ScaleGeneralization(np.array([1.0]), np.array([0.5]))
 
-    monkeypatch.setattr(_hypermodel, "fit", fit)
+    monkeypatch.setattr(_hypermodel, "train_in_stages", train_in_stages)
     monkeypatch.setattr(_hypermodel, "scale_generalization", scale_generalization)
     return calls
 

@@ -163,11 +163,12 @@ def test_factors_are_the_operators_to_their_tolerance(
     ]
     largest = np.linalg.norm(np.hstack(operators), 2)
     for jet, operator in zip(factors.jets, operators, strict=True):
+        product = jet
         if factors.analysis is not None:
-            jet = jet @ factors.analysis
+            product = product @ factors.analysis
         if factors.synthesis is not None:
-            jet = factors.synthesis @ jet
-        assert np.linalg.norm(operator - jet, 2) <= 2 * epsilon * largest + 1e-14
+            product = factors.synthesis @ product
+        assert np.linalg.norm(operator - product, 2) <= 2 * epsilon * largest + 1e-14
 
 
 @many

@@ -52,11 +52,11 @@ def find_chief(address: str, patience: float) -> grpc.Channel:
     """Waits for the chief; tuners are then made as workers of it, by Keras Tuner.
 
     Args:
-        address: of the chief, `HOST:PORT`.
-        patience: how long to wait, in seconds.
+        address: Address of the chief, `HOST:PORT`.
+        patience: How long to wait, in seconds.
 
     Raises:
-        ConnectionError: if there is none.
+        ConnectionError: If there is none.
     """
     print(f"Waiting for the chief at {address}, for {patience / 60:g} minutes at most")
     channel = grpc.insecure_channel(address, options=_CHANNEL)
@@ -80,10 +80,10 @@ def follow(
     """Makes a tuner call the chief through `channel`, as `Chief` wants to be called.
 
     Args:
-        tuner: a `Worker`.
-        channel: from `find_chief`.
-        token: of the search, from `read_token`.
-        patience: how long to wait for an answer, in seconds.
+        tuner: A `Worker`.
+        channel: Channel from `find_chief`.
+        token: Of the search, from `read_token`.
+        patience: How long to wait for an answer, in seconds.
     """
     tuner.tuner_id = f"{socket.gethostname()}-{secrets.token_hex(2)}"
     told = ((WORKER, tuner.tuner_id), (TOKEN, token))

@@ -1,0 +1,55 @@
+"""For commands: how one ends when a file, a folder, an option or the disk is not fit.
+
+Those in `examples`, `tuning` and `benchmarks` are made with it; so can be one's own.
+"""
+
+import argparse
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+
+__all__ = ["errors_in_one_line", "positive"]
+
+
+@contextlib.contextmanager
+def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
+    """Decorates a `main`: what it is told wrong is no reason for a traceback.
+
+    Args:
+        *others: What else is told in one line, beside `OSError`, `ValueError`, and
+            `FloatingPointError`, which is a loss that is not finite.
+
+    Raises:
+        SystemExit: With the message of the error, and the exit status 1.
+
+    Example:
+
+    >>> @errors_in_one_line()
+    ... def main():
+    ...     model = keras.saving.load_model("not there.keras")
+    """
+    try:
+        yield
+    except (OSError, ValueError, FloatingPointError, *others) as error:
+        sys.exit(f"error: {error}")
+
+
+def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    """The type of an option of `argparse` that is a finite, positive number.
+
+    Args:
+        kind: `int` or `float`.
+
+    Example:
+
+    >>> parser.add_argument("--epochs", type=positive(int))
+    """
+
+    def number(text: str) -> float:
+        value = kind(text)
+        if not 0 < value < math.inf:
+            raise argparse.ArgumentTypeError(f"must be positive. Received: {text}")
+        return value
+
+    return number
