@@ -90,8 +90,9 @@ def test_what_is_imported_is_declared():
 
 
 def test_every_module_is_reachable_from_the_package():
-    parts = (ROOT / "keras_gdrn").iterdir()
-    public = {path.stem for path in parts if not path.name.startswith((".", "_"))}
+    folder = ROOT / "keras_gdrn"
+    parts = [path for path in folder.iterdir() if path.is_dir() or path.suffix == ".py"]
+    public = {path.stem for path in parts if not path.name.startswith("_")}
     assert set(keras_gdrn.__all__) == public
     assert public <= set(dir(keras_gdrn))
     for name in public:
