@@ -53,7 +53,7 @@ def make_scenes(count: int, sizes: Sequence[float], seed: int, most: int = 3) ->
     scenes = [
         _things(random, sizes, random.integers(1, most + 1)) for _ in range(count)
     ]
-    images = [_image(random, scene) for scene in scenes]
+    images = [image_of(random, scene) for scene in scenes]
     return Scenes(np.stack(images)[..., None].astype("float32"), scenes)
 
 
@@ -74,7 +74,8 @@ def _apart(thing: Thing, row: float, column: float, size: float) -> bool:
     return distance > (thing.size + size) / 2 + 2
 
 
-def _image(random: np.random.Generator, scene: Sequence[Thing]) -> np.ndarray:
+def image_of(random: np.random.Generator, scene: Sequence[Thing]) -> np.ndarray:
+    """A noisy picture of the objects, `(CANVAS, CANVAS)`."""
     image = np.full((CANVAS, CANVAS), 0.2)
     for thing in scene:
         image[thing.mask()] += random.uniform(0.4, 0.7)

@@ -1,4 +1,4 @@
-"""The detector and the segmentation head, and the scenes on which they are trained."""
+"""The detector, the segmentation head and fine-tuning, on synthetic scenes."""
 
 import dataclasses
 import re
@@ -95,3 +95,18 @@ def test_trains_and_reports(examples, name, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert re.search(r"^  14 +[01]\.\d{3}", printed, re.M)
     assert re.search(r"^  28 +[01]\.\d{3}.*\(not in training\)$", printed, re.M)
+
+
+@pytest.mark.slow
+def test_what_was_trained_on_digits_learns_shapes_from_few_images(
+    examples, monkeypatch, capsys
+):
+    import fine_tune
+
+    few = ["--images", "30", "--tests", "20", "--epochs", "2"]
+    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *few])
+    fine_tune.main()
+    rows = re.findall(r"^\| (\w+)(.*) \|$", capsys.readouterr().out, re.M)[1:]
+    accuracies = {name: list(map(float, re.findall(r"\d\.\d+", r))) for name, r in rows}
+    assert np.mean(accuracies["digits"]) > np.mean(accuracies["shapes"]) + 0.1
+    assert min(accuracies["digits"]) > 0.6

@@ -1,0 +1,67 @@
+"""Fine-tuning: a network that knows ten digits learns three shapes from few images.
+
+    python examples/fine_tune.py
+
+The images are of one size, about that of the digits; the test is at sizes from a half
+to twice as large. Beside it, the same network trained from the beginning on the same
+images.
+"""
+
+import argparse
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+from scenes import CANVAS, CLASSES, Thing, image_of
+
+from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.evaluation import scale_generalization
+from keras_gdrn.models import from_preset
+from keras_gdrn.training import Recipe, fit
+from keras_gdrn.visualization import markdown_table
+
+SIZE, FACTORS = 18, (0.5, 0.71, 1, 1.41, 2)  # pixels, times as large
+
+
+@errors_in_one_line()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--images", type=positive(int), default=60, help="to train on")
+    parser.add_argument("--tests", type=positive(int), default=100, help="of each size")
+    parser.add_argument("--epochs", type=positive(int), default=6)
+    options = parser.parse_args()
+    data = shapes(options.images, SIZE, seed=1)
+    tests = {f: shapes(options.tests, f * SIZE, seed=2) for f in FACTORS}
+    rows = [["trained on", *map(str, FACTORS)]]
+    for name, weights in {"digits, then shapes": "digits", "shapes": None}.items():
+        model = tuned(weights, data, options.epochs)
+        accuracies = scale_generalization(model, tests).accuracies
+        rows.append([name, *(f"{accuracy:.2f}" for accuracy in accuracies)])
+    print(markdown_table(rows))
+
+
+def tuned(weights: str | None, data: tuple, epochs: int) -> keras.Model:
+    """The network with a new last layer, all of it trained."""
+    keras.utils.set_random_seed(0)
+    shape = (CANVAS, CANVAS, 1)
+    model = from_preset("digits", weights, classes=len(CLASSES), input_shape=shape)
+    fit(model, Recipe(epochs, 10, learning_rate=0.003), data, verbose=2)
+    return model
+
+
+def shapes(count: int, size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images with one shape near the center, and its class."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(len(CLASSES), size=count)
+    centers = CANVAS / 2 + random.uniform(-1, 1, size=(count, 2))
+    things = [
+        Thing(k, *center, size) for k, center in zip(labels, centers, strict=True)
+    ]
+    images = np.stack([image_of(random, [thing]) for thing in things])
+    return images[..., None].astype("float32"), labels
+
+
+if __name__ == "__main__":
+    main()
