@@ -81,8 +81,7 @@ Example:
     assert [is_sentence(entry) for entry in found] == [True, False, True, True]
 
 
-# Those of `kernels`, and of the lock of a folder, are not yet.
-MODULES = sorted({*keras_gdrn.__all__} - {"kernels"})
+MODULES = sorted(keras_gdrn.__all__)
 INHERITED = {"name", "dtype", "kwargs"}
 
 
@@ -92,7 +91,7 @@ def public_functions(module: str) -> dict[str, object]:
     return {
         name: value
         for name, value in named.items()
-        if inspect.isfunction(value) and name != "lock_folder"
+        if callable(value) and not inspect.isclass(value) and name != "lock_folder"
     }
 
 

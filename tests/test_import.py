@@ -95,7 +95,7 @@ def test_what_is_imported_is_declared():
 
 def test_every_module_is_reachable_from_the_package():
     names = [path.stem for path in (ROOT / "keras_gdrn").iterdir() if path.is_dir()]
-    public = {name for name in names if not name.startswith("_")} | {"kernels"}
+    public = {name for name in names if not name.startswith("_")}
     assert set(keras_gdrn.__all__) == public
     assert public <= set(dir(keras_gdrn))
     for name in public:
