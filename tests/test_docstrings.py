@@ -14,14 +14,7 @@ import keras_gdrn
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("keras_gdrn", "examples", "tuning", "benchmarks")
-# Those of these files are not yet.
-EXCEPT = {"_lock.py", "chief.py"}
-FILES = [
-    path
-    for folder in FOLDERS
-    for path in sorted((ROOT / folder).rglob("*.py"))
-    if path.name not in EXCEPT
-]
+FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 DOCUMENTED = ast.FunctionDef | ast.ClassDef | ast.Module
 TITLES = "Args|Attributes|Returns|Yields|Raises"
 SECTION = re.compile(rf"^({TITLES}):\n((?: {{4}}.*\n|\n)+)", re.MULTILINE)
@@ -81,8 +74,7 @@ Example:
     assert [is_sentence(entry) for entry in found] == [True, False, True, True]
 
 
-# Those of `kernels`, and of the lock of a folder, are not yet.
-MODULES = sorted({*keras_gdrn.__all__} - {"kernels"})
+MODULES = sorted(keras_gdrn.__all__)
 INHERITED = {"name", "dtype", "kwargs"}
 
 
@@ -92,7 +84,7 @@ def public_functions(module: str) -> dict[str, object]:
     return {
         name: value
         for name, value in named.items()
-        if inspect.isfunction(value) and name != "lock_folder"
+        if callable(value) and not inspect.isclass(value)
     }
 
 

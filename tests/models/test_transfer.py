@@ -216,10 +216,12 @@ def test_features_of_a_layer_inside(extent):
     for other in (model, with_input_shape(model, (14, 14, 3))):
         extractor = feature_extractor(with_input_shape(other, SHAPE), "block1")
         assert extractor.output_shape == (None, 2, *SHAPE[:2], 6)
-        for found, sigma in zip(np.moveaxis(extractor(x), 1, 0), SCALES, strict=True):
+        for found, sigma in zip(
+            np.moveaxis(numpy(extractor(x)), 1, 0), SCALES, strict=True
+        ):
             maps = keras.Model(channel.inputs, channel.get_layer("head").input)
             alone = ScaleChannels(maps, [sigma], None)(x)[:, 0]
-            np.testing.assert_allclose(found, alone, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(found, numpy(alone), rtol=1e-5, atol=1e-6)
     inner = {id(weight) for weight in extractor.weights}
     assert inner < {id(weight) for weight in model.weights}
 

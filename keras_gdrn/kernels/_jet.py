@@ -1,0 +1,38 @@
+"""The multi-indices of a jet, and their normalization."""
+
+import itertools
+import math
+
+
+def multi_indices(
+    dimensions: int, order: int, zero_order: bool = False
+) -> tuple[tuple[int, ...], ...]:
+    """Multi-indices α of the jet, `0 or 1 <= |α| <= order`, by order.
+
+    In two dimensions up to order 2: (1, 0), (0, 1), (2, 0), (1, 1), (0, 2).
+
+    Args:
+        dimensions: Number of spatial dimensions.
+        order: Highest total order of differentiation.
+        zero_order: Whether α = 0 is one of them.
+
+    Returns:
+        The multi-indices, tuples of `dimensions` orders.
+    """
+    lowest = 0 if zero_order else 1
+    every = itertools.product(range(order, -1, -1), repeat=dimensions)
+    kept = (alpha for alpha in every if lowest <= sum(alpha) <= order)
+    return tuple(sorted(kept, key=sum))
+
+
+def multinomial(alpha: tuple[int, ...]) -> int:
+    """`m(α) = |α|! / (α_1! … α_D!)`, the jet's normalization factor.
+
+    Args:
+        alpha: Multi-index α.
+
+    Returns:
+        The factor, at least 1.
+    """
+    product = math.prod(math.factorial(a) for a in alpha)
+    return math.factorial(sum(alpha)) // product
