@@ -20,8 +20,9 @@ def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
         *others: What else is told in one line, beside `OSError`, `ValueError`, and
             `FloatingPointError`, which is a loss that is not finite.
 
-    Raises:
-        SystemExit: With the message of the error, and the exit status 1.
+    Returns:
+        A decorator, or a context, that ends with `SystemExit`: the message of the error
+        and the exit status 1.
 
     Example:
 
@@ -40,6 +41,9 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
 
     Args:
         kind: `int` or `float`.
+
+    Returns:
+        A function from the text of the option to the number.
 
     Example:
 

@@ -24,14 +24,17 @@ def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
     however it did.
 
     Args:
-        folder: made if need be. The file `partial.lock` is in it meanwhile.
+        folder: Made if need be. The file `partial.lock` is in it meanwhile.
+
+    Returns:
+        A context, in which no other process gets the folder.
 
     Raises:
-        BlockingIOError: if the folder belongs to another process, or to another call in
+        BlockingIOError: If the folder belongs to another process, or to another call in
             this one.
 
     Warns:
-        UserWarning: if the file system has no locks.
+        UserWarning: If the file system has no locks.
 
     Example:
 

@@ -216,9 +216,8 @@ def test_features_of_a_layer_inside(extent):
     for other in (model, with_input_shape(model, (14, 14, 3))):
         extractor = feature_extractor(with_input_shape(other, SHAPE), "block1")
         assert extractor.output_shape == (None, 2, *SHAPE[:2], 6)
-        for found, sigma in zip(
-            np.moveaxis(numpy(extractor(x)), 1, 0), SCALES, strict=True
-        ):
+        features = np.moveaxis(numpy(extractor(x)), 1, 0)
+        for found, sigma in zip(features, SCALES, strict=True):
             maps = keras.Model(channel.inputs, channel.get_layer("head").input)
             alone = ScaleChannels(maps, [sigma], None)(x)[:, 0]
             np.testing.assert_allclose(found, numpy(alone), rtol=1e-5, atol=1e-6)

@@ -36,8 +36,8 @@ def read_token(folder: Path) -> str:
     """The token of the search that a chief has in a folder.
 
     Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if the file is damaged.
+        FileNotFoundError: If there is none.
+        ValueError: If the file is damaged.
     """
     file = folder / TOKEN
     if not file.exists():

@@ -42,11 +42,11 @@ class Chief(OracleServicer):
     Its methods are to be called in one thread.
 
     Args:
-        oracle: of a Keras Tuner.
-        patience: a worker is given up after so many seconds of silence, and the search
+        oracle: Of a Keras Tuner.
+        patience: A worker is given up after so many seconds of silence, and the search
             after so many without workers. Only those count in which `watch` is called:
             not the time in which the chief itself was busy.
-        limit: of the time; then no more trials are given out.
+        limit: Of the time; then no more trials are given out.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class Chief(OracleServicer):
         """Whether all is done, workers have left included. To be called each second.
 
         Raises:
-            NoWorkers: if there have been none for too long.
-            Exception: which has ended the search, such as `OutOfTime`.
+            NoWorkers: If there have been none for too long.
+            Exception: Which has ended the search, such as `OutOfTime`.
         """
         for worker in list(self.silent):
             self.silent[worker] += 1
@@ -190,14 +190,14 @@ def serve(
     """Leads a search until it ends: see `Chief`.
 
     Args:
-        tuner: made as for a search on one machine, after `mend_reloaded`.
-        address: where to listen, `HOST:PORT`.
-        token: of the search, from `make_token`. Calls without it are refused.
-        patience, limit: as `Chief`.
+        tuner: Made as for a search on one machine, after `mend_reloaded`.
+        address: Where to listen, `HOST:PORT`.
+        token: Of the search, from `make_token`. Calls without it are refused.
+        patience, limit: As `Chief`.
 
     Raises:
-        OSError: if it cannot listen there.
-        OutOfTime, NoWorkers: if trials are left to be run.
+        OSError: If it cannot listen there.
+        OutOfTime, NoWorkers: If trials are left to be run.
     """
     pool = ThreadPoolExecutor(max_workers=1)  # no two calls, or a watch, at a time
     server = _server(pool, address, token)

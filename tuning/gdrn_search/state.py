@@ -15,10 +15,10 @@ def check_state(folder: Path) -> None:
     """What Keras Tuner has written into a folder must be what it can read.
 
     Args:
-        folder: of the trials; one that is not there yet is fine.
+        folder: Of the trials; one that is not there yet is fine.
 
     Raises:
-        ValueError: names the first file that is damaged or of something else.
+        ValueError: Names the first file that is damaged or of something else.
     """
     for file in sorted(folder.glob("trial_*/trial.json")):
         _check(file, _check_trial)
