@@ -2,13 +2,16 @@
 
     python examples/collect.py runs/*
     python examples/collect.py runs/* --readme README.md --figure docs/results.png
+    python examples/collect.py runs/* --seeds
 
 The second puts the table between the marks `<!-- results -->` and `<!-- /results -->`
-of a file, and draws all curves into one figure. Only folders with a `results.json`
+of a file, and draws all curves into one figure. The third has a row for the runs of a
+command with any seed: mean and standard deviation. Only folders with a `results.json`
 count, so only runs that were completed.
 """
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -36,13 +39,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--seeds", action="store_true", help="mean and deviation")
     parser.add_argument("--readme", type=Path, help="file to put the table into")
     parser.add_argument("--figure", type=Path, help="file to draw the curves into")
     options = parser.parse_args()
     records = read(options.folders)
     if not records:
         sys.exit(f"error: no results.json in any of {len(options.folders)} folders")
-    text = report(records)
+    text = over_seeds(records) if options.seeds else report(records)
     print(text)
     if options.readme:
         insert(options.readme, text)
@@ -86,6 +90,42 @@ def report(records: Sequence[Mapping[str, Any]]) -> str:
         notes.append(_note(record))
     title = "Accuracy in percent at each size factor (training: 1)."
     return "\n\n".join([title, markdown_table(rows), "\n".join(notes)])
+
+
+def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
+    """A row for the runs that differ in their seed alone."""
+    groups: dict[str, list] = {}
+    for record in records:
+        for name, accuracies in record["accuracies"].items():
+            label = " ".join([name, *_decisive(record["command"])])
+            groups.setdefault(label, []).append((record["factors"], accuracies))
+    factors = sorted({f for runs in groups.values() for own, _ in runs for f in own})
+    rows = [["network", "seeds", *map(size_label, factors), "mean"]]
+    for label, runs in groups.items():
+        if any(list(own) != factors for own, _ in runs):
+            continue  # tested at one size
+        table = 100 * np.array([accuracies for _, accuracies in runs])
+        table = np.column_stack([table, table.mean(axis=1)])
+        rows.append([label, str(len(runs)), *map(_mean_and_deviation, table.T)])
+    title = "Accuracy in percent: mean and standard deviation over the seeds."
+    return "\n\n".join([title, markdown_table(rows)])
+
+
+def _decisive(command: str) -> list[str]:
+    """The options of a command that decide the result, but for the seed."""
+    words = command.split()[3:]
+    pairs = itertools.pairwise([*words, ""])
+    beside = {"--seed", "--out", "--start-from", "--data-dir", "--budget"}
+    return [
+        option if value.startswith("--") else f"{option} {value}".strip()
+        for option, value in pairs
+        if option.startswith("--") and option not in beside
+    ]
+
+
+def _mean_and_deviation(values: np.ndarray) -> str:
+    mean = f"{values.mean():.1f}"
+    return f"{mean} ± {values.std(ddof=1):.1f}" if len(values) > 1 else mean
 
 
 def _note(record: Mapping[str, Any]) -> str:

@@ -41,3 +41,32 @@ def test_a_stage_that_runs_share_has_one_row(examples):
         if line.startswith("|")
     ]
     assert names == ["one, first_stage", "one", "two", "three, first_stage", "three"]
+
+
+def test_seeds_are_put_together(examples):
+    from collect import over_seeds
+
+    def run(seed, accuracies, more=""):
+        command = f"python examples/reproduce.py one --budget small --seed {seed}{more}"
+        return record("one", [0.5] * 3, accuracies) | {"command": command}
+
+    text = over_seeds(
+        [
+            run(0, [0.5, 0.9, 0.7]),
+            run(1, [0.7, 0.9, 0.5], " --out runs/other"),
+            run(0, [0.8, 0.8, 0.8], " --jit --receptive-field whole"),
+        ]
+    )
+    table = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| one")
+    ]
+    deviation = np.std([50, 70], ddof=1)
+    ends, middle = f"60.0 ± {deviation:.1f}", "90.0 ± 0.0"
+    assert table == [
+        ["one, first_stage", "2", *["50.0 ± 0.0"] * 4],
+        ["one", "2", ends, middle, ends, "70.0 ± 0.0"],
+        ["one, first_stage --jit --receptive-field whole", "1", *["50.0"] * 4],
+        ["one --jit --receptive-field whole", "1", *["80.0"] * 4],
+    ]
