@@ -21,6 +21,7 @@ GIVEN = {
     "examples/demo.py": ["--quick", "--out", "file/below"],
     "examples/detect.py": ["--scenes", "0"],
     "examples/evaluate.py": ["a.keras", "--dataset", "digits", "--out", "file/below"],
+    "examples/fine_tune.py": ["--images", "0"],
     "examples/h5_report.py": ["file/below"],
     "examples/make_rescaled.py": ["--dataset", "digits", "--out", "file/below"],
     "examples/make_trained.py": ["run", "digits"],
