@@ -148,16 +148,23 @@ def sesn(
     widths: Sequence[int],
     sigma: float,
     scales: Sequence[float],
+    pool_scores: bool = False,
 ) -> keras.Model:
-    """Convolutions at each scale, the largest of each feature, a dense layer."""
+    """Convolutions at each scale, maximum over space and scales, a dense layer.
+
+    The published networks take the maximum of each feature over the scales. With
+    `pool_scores` the dense layer comes before: one scale decides, as in scale channels.
+    """
     x = image = keras.Input(input_shape)
     for index, filters in enumerate(widths):
         x = layers.MaxPooling2D(2)(x) if index else x
         x = layers.ReLU()(_normalized(HermiteConv(filters, sigma)(x)))
-    features = keras.Model(image, layers.GlobalMaxPooling2D()(x))
+    x = layers.GlobalMaxPooling2D()(x)
+    dense = layers.Dense(classes)
+    channel = keras.Model(image, dense(x) if pool_scores else x)
     image = keras.Input(input_shape)
-    x = ScalePooling("max")(ScaleChannels(features, scales)(image))
-    return keras.Model(image, layers.Dense(classes)(x))
+    x = ScalePooling("max")(ScaleChannels(channel, scales)(image))
+    return keras.Model(image, x if pool_scores else dense(x))
 
 
 def _normalized(x):
