@@ -1,6 +1,6 @@
 """What others' scale-invariant networks do with the same digits and the same time.
 
-    python benchmarks/peers.py                     # all, some ten minutes on one core
+    python benchmarks/peers.py                     # all, some six minutes of one core
     python benchmarks/peers.py --only sesn --seed 1
 
 Each is trained on 1000 images of scikit-learn's digits at size factor 1 (20x20 pixels
