@@ -35,6 +35,7 @@ GIVEN = {
     "benchmarks/covariance.py": ["scores", "--network", "file/below"],
     "benchmarks/data.py": ["--limit", "0"],
     "benchmarks/gpu.py": ["--quick", "--out", "file/below"],
+    "benchmarks/peers.py": ["--out", "file/below"],
     "benchmarks/resizers.py": ["--data-dir", "file/below"],
     "benchmarks/run.py": ["--sigmas", "0"],
     "benchmarks/train_cifar10.py": ["file/below", "--out", "out"],

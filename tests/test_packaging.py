@@ -77,6 +77,7 @@ INSIDE = {
         "keras_gdrn.layers._scale_scope",
     },
     "data.py": {"keras_gdrn.data._rescaled.load"},
+    "peer_networks.py": {"keras_gdrn.layers._scale_scope"},
 }
 
 
