@@ -222,3 +222,11 @@ def test_a_full_disk_is_an_error_without_a_traceback(examples, tmp_path, monkeyp
     monkeypatch.setattr(sys, "argv", command)
     with pytest.raises(SystemExit, match=r"error: .*No space left on device"):
         reproduce.main()
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10_max_pretrained", "stl10_max"])
+def test_the_budget_between_is_the_small_network_on_all_images(within, name):
+    small, medium = (within(EXPERIMENTS[name], b) for b in ("small", "medium"))
+    assert medium.network == small.network
+    assert small.test_limit is not None and medium.test_limit is None
+    assert medium.stages[0].limit is None

@@ -230,3 +230,11 @@ def test_augmentation_is_the_papers(options):
         recipe = search.recipe(options("--dataset", name))
         assert bool(recipe.augmentation.flip) == (name not in ("mnist", "digits"))
         assert recipe.epochs == 4
+
+
+def test_a_damaged_state_is_told_by_its_file(options, tmp_path):
+    given = options("--out", tmp_path)
+    (tmp_path / "trials").mkdir()
+    (tmp_path / "trials" / "oracle.json").write_bytes(b"{")
+    with pytest.raises(ValueError, match=r"oracle\.json must be .*backup"):
+        search.make_tuner(given, search.make_hypermodel(given))
