@@ -30,6 +30,7 @@ evaluated at 2σ_0 on the image magnified by 2.
 
 import argparse
 import os
+from collections.abc import Sequence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -49,12 +50,12 @@ FACTORS = (0.5, 2**-0.75, 1.0)
 SMOOTH = 2.0  # pixels, the blur of the images without fine details
 
 
-def scores(model, images, sigma0: float, receptive_field) -> np.ndarray:
-    """`(image, class)` of one scale channel."""
+def scores(model, images, sigma0: Sequence[float], receptive_field) -> np.ndarray:
+    """`(image, scale, class)` of the scale channels."""
     model = with_input_shape(model, images.shape[1:])
-    model = with_sigma0(model, [sigma0], receptive_field=receptive_field)
+    model = with_sigma0(model, sigma0, receptive_field=receptive_field)
     channels = keras.Model(model.inputs, model.get_layer("scale_channels").output)
-    return channels.predict(images, batch_size=50, verbose=0)[:, 0]
+    return channels.predict(images, batch_size=50, verbose=0)
 
 
 def central_features(model, layer: str, images, sigma0: float) -> np.ndarray:
@@ -81,7 +82,8 @@ def compare_scores(model, images_at, options) -> None:
     for sigma0 in SCALES:
 
         def seen(images, scale=1.0, sigma0=sigma0):
-            return scores(model, images, scale * sigma0, options.receptive_field)
+            one = [scale * sigma0]
+            return scores(model, images, one, options.receptive_field)[:, 0]
 
         images, labels = images_at(sigma0)
         pairs = [
@@ -123,20 +125,23 @@ def compare_layers(model, images_at, options) -> None:
 def compare_grids(model, images_at, options) -> None:
     """Accuracy if channels below σ_0 = 1 see the image at twice the resolution."""
     scales = model.get_layer("scale_channels").sigma0
+    fine, coarser = [s for s in scales if s < 1], [s for s in scales if s >= 1]
     pooling = model.get_layer("scale_pooling")
     print_header("size", "as it is", "finer grid", "same class")
     for factor in FACTORS:
         images, labels = images_at(factor)
         doubled = magnified(images, 2, False)
+        as_it_is, finer, coarse = (
+            scores(model, seen, sigma0, options.receptive_field)
+            for seen, sigma0 in (
+                (images, fine),
+                (doubled, [2 * sigma0 for sigma0 in fine]),
+                (images, coarser),
+            )
+        )
         found = []
-        for finest in (0.0, 1.0):
-            channels = [
-                scores(model, doubled, 2 * sigma0, options.receptive_field)
-                if sigma0 < finest
-                else scores(model, images, sigma0, options.receptive_field)
-                for sigma0 in scales
-            ]
-            pooled = pooling(np.stack(channels, axis=1))
+        for channels in (as_it_is, finer):
+            pooled = pooling(np.concatenate([channels, coarse], axis=1))
             found.append(keras.ops.convert_to_numpy(pooled).argmax(-1))
         accuracies = [np.mean(answers == labels) for answers in found]
         same = np.mean(found[0] == found[1])

@@ -34,7 +34,8 @@ def without_tensorflow(monkeypatch):
 def test_training_is_resumed_evaluated_and_shared_out(tmp_path, backend):
     pytest.importorskip(backend)
     options = {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
-    options["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    flags = os.environ["XLA_FLAGS"]  # of conftest.py, to compile quickly
+    options["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count=2"
     done = subprocess.run(
         [sys.executable, "-m", "tests.training._without_tensorflow", str(tmp_path)],
         env=os.environ | options,
