@@ -3,8 +3,6 @@
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-
 # Before NumPy is loaded. The factorizations are small: on a busy machine, threads that
 # wait for one another make them a hundred times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,15 +16,21 @@ os.environ.setdefault(
 )
 # What several tests train is compiled once. Each process has a folder of its own, as
 # JAX does not write its files at once.
-worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{ROOT}/build/jax/{worker}")
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR",
+    str(
+        Path(__file__).parents[1]
+        / "build/jax"
+        / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    ),
+)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 # Side by side, each process keeps to its share of the processor: threads of several on
 # the same cores wait for one another, and small networks take ten times as long.
 if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
-    number = int(worker.removeprefix("gw"))
+    number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
     cores = sorted(os.sched_getaffinity(0))
     share = cores[number :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]
     os.sched_setaffinity(0, share or cores)

@@ -1,7 +1,7 @@
 """Figures of images."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -57,11 +57,13 @@ def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure
     if not columns:
         raise ValueError("`rows` must hold at least one image.")
     heights = [1.3 if any(title for title, _ in row) else 1.05 for row in rows]
-    figure = new_figure((1.05 * columns, sum(heights)), layout="constrained")
-    layout: Any = figure.get_layout_engine()
-    layout.set(w_pad=0.02, h_pad=0.02, wspace=0.0, hspace=0.0)
-    grid = figure.add_gridspec(len(rows), columns, height_ratios=heights)
-    for i, row in enumerate(rows):
-        for j, (title, image) in enumerate(row):
-            draw_image(figure.add_subplot(grid[i, j]), image, title)
+    size = 1.05 * columns, sum(heights)
+    figure = new_figure(size)
+    bottom = size[1]
+    for row, height in zip(rows, heights, strict=True):
+        bottom -= height
+        for column, (title, image) in enumerate(row):
+            left = 1.05 * column
+            place = np.divide((left + 0.025, bottom + 0.025, 1.0, 1.0), size * 2)
+            draw_image(figure.add_axes(place), image, title)
     return figure

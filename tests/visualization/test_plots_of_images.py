@@ -26,6 +26,15 @@ def test_sizes_are_a_grid_of_images():
         plot_sizes({1.0: np.zeros((0, 8, 8, 1))})
 
 
+def test_rows_with_and_without_titles_are_as_far_apart():
+    image = np.zeros((8, 8, 1))
+    figure = plot_image_grid([[("above", image)], [("", image)], [("", image)]])
+    places = [axes.get_position() for axes in figure.axes]
+    first, second = (a.y0 - b.y1 for a, b in itertools.pairwise(places))
+    assert first == pytest.approx(second)
+    assert first * figure.get_figheight() < 0.1  # inches
+
+
 def test_rows_of_images_may_differ_in_length():
     image = np.zeros((8, 8, 3))
     figure = plot_image_grid([[("cat", image), ("dog", image)], [("", image)]])
