@@ -54,7 +54,7 @@ def scores(model, images, sigma0: Sequence[float], receptive_field) -> np.ndarra
     """`(image, scale, class)` of the scale channels."""
     model = with_input_shape(model, images.shape[1:])
     model = with_sigma0(model, sigma0, receptive_field=receptive_field)
-    channels = keras.Model(model.inputs, model.get_layer("scale_channels").output)
+    channels = keras.Model(model.input, model.get_layer("scale_channels").output)
     return channels.predict(images, batch_size=50, verbose=0)
 
 

@@ -78,7 +78,7 @@ def scores(model: keras.Model, images, extent: float | None) -> np.ndarray:
     channels = model.get_layer("scale_channels")
     model = with_sigma0(model, channels.sigma0, receptive_field=extent)
     channels = model.get_layer("scale_channels")
-    scorer = keras.Model(model.inputs, channels.output)
+    scorer = keras.Model(model.input, channels.output)
     return scorer.predict(images, batch_size=50, verbose=0)
 
 

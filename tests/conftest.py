@@ -38,6 +38,8 @@ if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
 import keras
 import pytest
 
+from tests._commands import command as command
+
 BACKEND = keras.backend.backend()
 
 
@@ -67,3 +69,19 @@ def float64():
     """For tests whose tolerances need float64."""
     if BACKEND != "tensorflow":
         pytest.skip(f"on {BACKEND}, Keras computes in float32 what is float64")
+
+
+@pytest.fixture
+def step_by_step():
+    """Training without a graph: to trace one takes longer than a few small steps.
+
+    That graphs do the same is told by the tests of the layers and of `fit`.
+    """
+    if BACKEND != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)

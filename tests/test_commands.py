@@ -1,20 +1,13 @@
 """Every command ends with one line, not a traceback, at what does not fit."""
 
 import errno
-import importlib
-import os
 import re
-import sys
-from pathlib import Path
-from unittest import mock
 
-import keras
 import pytest
 
 from keras_gdrn.commands import errors_in_one_line
+from tests._commands import FOLDERS, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = [ROOT / name for name in ("examples", "tuning", "benchmarks")]
 # `file` is no folder, nothing can be below it; `run` has a damaged results.json.
 GIVEN = {
     "examples/collect.py": ["run"],
@@ -62,48 +55,21 @@ def test_all_are_decorated():
     assert commands(r"^@errors_in_one_line\(.*\)\ndef main\(") == set(GIVEN)
 
 
-def of_a_command(module):
-    file = getattr(module, "__file__", None)
-    return file is not None and any(f in Path(file).parents for f in FOLDERS)
+def test_all_can_be_called():
+    """What the tests do not see, which call the main functions."""
+    assert commands(r'^if __name__ == "__main__":\n    main\(') == set(GIVEN)
 
 
-@pytest.fixture
-def main(monkeypatch, tmp_path):
-    """Runs a command in this process; the modules of each have names of their own."""
-    policy = keras.config.dtype_policy()
-    others = {n: m for n, m in sys.modules.items() if of_a_command(m)}
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_does_not_fit(name, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def run(command, *given):
-        path = ROOT / command
-        monkeypatch.syspath_prepend(path.parent)
-        monkeypatch.setattr(sys, "argv", [path.name, *given])
-        forget()
-        importlib.import_module(path.stem).main()
-
-    def forget():
-        for name in [n for n, m in sys.modules.items() if of_a_command(m)]:
-            del sys.modules[name]
-
-    with mock.patch.dict(os.environ):
-        yield run
-    forget()
-    sys.modules.update(others)
-    keras.config.set_dtype_policy(policy)
-
-
-@pytest.mark.parametrize("command", GIVEN)
-def test_what_does_not_fit(command, main, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "results.json").write_text("{")
-    with pytest.raises(SystemExit) as stopped:
-        main(command, *GIVEN[command])
-    if stopped.value.code == 2:  # argparse has written the usage and this line
-        error = capsys.readouterr().err.splitlines()[-1]
-    else:
-        error = stopped.value.code
-    assert re.match(r"(error|\w+\.py: error): .", error)
+    done = command(name, *GIVEN[name])
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+    assert re.search(r"^(error|\w+\.py: error): .", done.stderr, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -166,5 +166,5 @@ def _scorer(model: keras.Model) -> tuple[keras.Model, str, np.ndarray]:
             f"class). Received: `ScalePooling` of {scores.shape} in a model with the "
             f"output {output.shape}"
         )
-    scorer = keras.Model(copy.inputs, [scores, output])
+    scorer = keras.Model(copy.input, [scores, output])
     return scorer, pooling.mode, np.array(channels.sigma0)

@@ -81,8 +81,8 @@ def _network_of_maps(
             "`model` must be a network of `data_format='channels_last'`. Received: "
             f"`SpatialSelection` of data_format={selection.data_format!r}"
         )
-    maps = keras.Model(network.inputs, selection.input)
-    return keras.Model(copy.inputs, ScaleChannels(maps, sigma0)(image))
+    maps = keras.Model(network.input, selection.input)
+    return keras.Model(copy.input, ScaleChannels(maps, sigma0)(image))
 
 
 def _resized(model: keras.Model, sizes: tuple) -> keras.Model:

@@ -1,4 +1,4 @@
-"""The benchmarks are scripts: a process of its own runs each, on little data."""
+"""The benchmarks are scripts, run on little data."""
 
 import os
 import subprocess
@@ -38,22 +38,11 @@ def on_jax():
 
 
 @pytest.fixture
-def table_of():
+def table_of(command, step_by_step):
     """Runs a script; the rows of the table that it prints, without the header."""
 
     def run(script, *options) -> list[list[str]]:
-        command = [
-            sys.executable,
-            str(ROOT / "benchmarks" / script),
-            *map(str, options),
-        ]
-        done = subprocess.run(
-            command,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
+        done = command(f"benchmarks/{script}", *options)
         assert done.returncode == 0, done.stderr
         rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
         table = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]

@@ -11,3 +11,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def examples(monkeypatch) -> Path:
     monkeypatch.syspath_prepend(EXAMPLES)
     return EXAMPLES
+
+
+@pytest.fixture(autouse=True)
+def _without_graphs(step_by_step):
+    """What is trained here is trained for a step or two."""

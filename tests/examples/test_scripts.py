@@ -1,4 +1,4 @@
-"""The scripts themselves, from the command line, on a few images."""
+"""The scripts themselves, on a few images, the first time from the command line."""
 
 import json
 import os
@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 
 from keras_gdrn.data import read_h5
+from tests._commands import ROOT
 
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
 
 
 def run(script, *options):
-    found = {**os.environ, "PYTHONPATH": str(script.parents[1])}
-    command = [sys.executable, str(script), *map(str, options)]
+    """A process of its own, without the settings of the tests."""
+    found = {**os.environ, "PYTHONPATH": str(ROOT)}
+    arguments = [sys.executable, str(ROOT / script), *map(str, options)]
     return subprocess.run(
-        command, env=found, capture_output=True, text=True, encoding="utf-8"
+        arguments, env=found, capture_output=True, text=True, encoding="utf-8"
     )
 
 
@@ -34,8 +36,8 @@ def results_in(out):
 
 
 @pytest.mark.slow
-def test_demo_runs_quickly(examples, tmp_path):
-    done = run(examples / "demo.py", "--quick", "--seed", 3, "--out", tmp_path)
+def test_demo_runs_quickly(tmp_path):
+    done = run("examples/demo.py", "--quick", "--seed", 3, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     results = results_in(tmp_path)
     assert list(results["accuracies"]) == [
@@ -48,25 +50,25 @@ def test_demo_runs_quickly(examples, tmp_path):
 
 
 @pytest.mark.slow
-def test_experiment_in_parts_and_its_table(examples, tmp_path):
+def test_experiment_in_parts_and_its_table(command, tmp_path):
     out, readme = tmp_path / "run", tmp_path / "README.md"
     options = ("mnist", "--budget", "smoke", "--out", out)
-    part = run(examples / "reproduce.py", *options, "--max-minutes", 0)
+    part = run("examples/reproduce.py", *options, "--max-minutes", 0)
     assert part.returncode == 0, part.stderr
-    whole = run(examples / "reproduce.py", *options)
+    whole = command("examples/reproduce.py", *options)
     assert whole.returncode == 0, whole.stderr
     assert list(results_in(out)["accuracies"]) == ["mnist, first_stage", "mnist"]
     assert keras.saving.load_model(out / "model.keras").output_shape == (None, 10)
-    again = run(examples / "reproduce.py", *options)
+    again = command("examples/reproduce.py", *options)
     assert "This run is complete" in again.stdout
-    other = run(examples / "reproduce.py", *options, "--seed", 5)
+    other = command("examples/reproduce.py", *options, "--seed", 5)
     assert other.returncode == 1
     assert "seed: 0, now 5" in other.stderr
 
     readme.write_text("a\n<!-- results -->\nold\n<!-- /results -->\nz\n")
     figure = tmp_path / "curves.png"
     files = ("--readme", readme, "--figure", figure)
-    table = run(examples / "collect.py", out, *files)
+    table = command("examples/collect.py", out, *files)
     assert table.returncode == 0, table.stderr
     text = readme.read_text(encoding="utf-8")
     assert text.startswith("a\n<!-- results -->\n")
@@ -76,22 +78,24 @@ def test_experiment_in_parts_and_its_table(examples, tmp_path):
     assert "reproduce.py mnist --budget smoke" in text
 
 
-def test_experiments_are_listed(examples):
-    done = run(examples / "reproduce.py", "--list")
+def test_experiments_are_listed(command):
+    done = command("examples/reproduce.py", "--list")
     assert done.returncode == 0, done.stderr
     assert "cifar10_max_pretrained " in done.stdout
 
 
-def test_data_set_is_shown(examples, tmp_path):
-    done = run(examples / "show_datasets.py", "--dataset", "digits", "--out", tmp_path)
+def test_data_set_is_shown(command, tmp_path):
+    done = command(
+        "examples/show_datasets.py", "--dataset", "digits", "--out", tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "digits.png").stat().st_size > 10_000
 
 
-def test_rescaled_files_are_written_once(examples, tmp_path):
+def test_rescaled_files_are_written_once(command, tmp_path):
     options = ("--dataset", "digits", "--limit", 30, "--factors", 1, 2)
     for _ in range(2):
-        done = run(examples / "make_rescaled.py", *options, "--out", tmp_path)
+        done = command("examples/make_rescaled.py", *options, "--out", tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count(".h5 (") == 3
     assert [read_h5(path).factor for path in sorted(tmp_path.iterdir())] == [1, 2, None]

@@ -16,3 +16,8 @@ def tiny_images():
     random = np.random.default_rng(0)
     images = random.random((24, 12, 12, 1), dtype="float32")
     return images, random.integers(3, size=24)
+
+
+@pytest.fixture(autouse=True)
+def _without_graphs(step_by_step):
+    """What is trained here is trained for a step or two."""

@@ -1,0 +1,68 @@
+"""Commands run in this process, which has loaded TensorFlow already."""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import CompletedProcess
+from unittest import mock
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = [ROOT / name for name in ("examples", "tuning", "benchmarks")]
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Runs a command, such as `"examples/demo.py"`, as a process of its own would."""
+
+    def run(command, *given) -> CompletedProcess:
+        path, arguments = ROOT / command, list(map(str, given))
+        capsys.readouterr()  # what was printed before
+        monkeypatch.setattr(sys, "argv", [path.name, *arguments])
+        with _modules_of(path.parent):
+            status = _status_of(importlib.import_module(path.stem).main)
+        out, error = capsys.readouterr()
+        if isinstance(status, str):
+            status, error = 1, f"{error}{status}\n"
+        return CompletedProcess([command, *arguments], status, out, error)
+
+    return run
+
+
+def _status_of(main) -> int | str:
+    try:
+        main()
+    except SystemExit as stopped:
+        return stopped.code or 0
+    return 0
+
+
+@contextmanager
+def _modules_of(folder: Path) -> Iterator[None]:
+    """Modules of this folder can be imported, and those of no other command are known.
+
+    Folders have modules of the same names.
+    """
+    path, others = list(sys.path), _forget_commands()
+    sys.path.insert(0, str(folder))
+    try:
+        with mock.patch.dict(os.environ):
+            yield
+    finally:
+        _forget_commands()
+        sys.modules.update(others)
+        sys.path[:] = path
+
+
+def _forget_commands() -> dict:
+    names = [name for name, module in sys.modules.items() if _of_a_command(module)]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+def _of_a_command(module) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and any(f in Path(file).parents for f in FOLDERS)
