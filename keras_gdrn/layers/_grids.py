@@ -109,5 +109,5 @@ def joined(parts: list, axis: int = 0):
 
 def length(matrix, axis: int):
     """Static where it is known: asking the graph costs an operation."""
-    known = matrix.shape[axis]
-    return ops.shape(matrix)[axis] if known is None else known
+    static = matrix.shape[axis]
+    return ops.shape(matrix)[axis] if static is None else static

@@ -190,9 +190,9 @@ class Course:
         maps = {value.is_map for value in call.inputs}
         if maps == {False}:
             return
-        known = type(call.layer) in (*_CONVOLUTIONS, SpatialSelection)
+        of_our_own = type(call.layer) in (*_CONVOLUTIONS, SpatialSelection)
         if maps == {True} and (
-            known
+            of_our_own
             or acts_at_each_position(call.layer, call.args, rank, self.channel_axis)
         ):
             return
@@ -212,8 +212,8 @@ class Course:
         for call in self.calls:
             if call.output.is_map and not call.sigmas:
                 # All positions that are there, at once.
-                found = min(value.deviation for value in call.inputs)
-                call.output.deviation = found
+                smallest = min(value.deviation for value in call.inputs)
+                call.output.deviation = smallest
 
     def _cropped(self, x, windows: Windows, within: Windows):
         return self._as_layers_take(cropped(self._channels_last(x), windows, within))

@@ -262,8 +262,8 @@ class GaussDerConv(keras.layers.Layer):
         return folded(y, len(scales), spatial)
 
     def _between(self, x, kernel, entering: Windows, leaving: Windows):
-        known = all(isinstance(size, int) for size in entering.spatial)
-        constant = known and not self.trainable_sigma
+        static = all(isinstance(size, int) for size in entering.spatial)
+        constant = static and not self.trainable_sigma
         asked = (self.sigma, entering, leaving, self.order, self.boundary)
         if constant:
             check_reach(max(entering.sigma0) * self.sigma, entering.spatial)

@@ -138,9 +138,9 @@ class ScaleChannels(keras.layers.Layer):
 
     def _warn_unless_scaled(self) -> None:
         layers = self.network._flatten_layers()
-        known = {type(layer).__module__.partition(".")[0] for layer in layers}
+        packages = {type(layer).__module__.partition(".")[0] for layer in layers}
         # What a layer of one's own does at a scale is not known.
-        if known <= {"keras", "keras_gdrn"} and not _has(self.network, GaussDerConv):
+        if packages <= {"keras", "keras_gdrn"} and not _has(self.network, GaussDerConv):
             warnings.warn(
                 "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
                 f"its network {self.network.name!r} has none: at each initial scale it "
