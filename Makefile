@@ -13,8 +13,10 @@ ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit
 FAST := tests/test_kernels.py tests/test_docs.py tests/test_packaging.py tests/data \
 	tests/layers
 
-# Side by side, a file's tests in one process: they share what is slow to make.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope
+# Side by side, a file's tests in one process: they share what is slow to make. The
+# order of the files is that of tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope \
+	--no-loadscope-reorder
 
 .PHONY: demo test check lint test-matrix docs endurance bench clean
 

@@ -43,6 +43,12 @@ from tests._commands import command as command
 BACKEND = keras.backend.backend()
 
 
+def pytest_collection_modifyitems(items):
+    """Files with slow tests come first, so that processes side by side end together."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def full_float32_products():
     """A GPU would round the factors of float32 products to ten bits."""

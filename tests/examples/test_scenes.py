@@ -17,6 +17,11 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
+def step_by_step():
+    """With graphs here, for many steps are made."""
+
+
+@pytest.fixture
 def scenes(examples):
     import scenes
 

@@ -120,6 +120,7 @@ def test_complete_runs_are_not_trained_again(tmp_path):
 
 
 @pytest.mark.parametrize("rest", ["", "2,0.5", "2,0.5,1.0,3.0\n"])
+@pytest.mark.usefixtures("step_by_step")
 def test_rows_after_the_checkpoint_are_dropped(tmp_path, rest):
     with pytest.raises(KeyboardInterrupt):
         stop = [StopAt(2, 0)]
@@ -130,6 +131,7 @@ def test_rows_after_the_checkpoint_are_dropped(tmp_path, rest):
     assert [row["epoch"] for row in rows(tmp_path)] == ["0", "1", "2"]
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_a_checkpoint_is_there_at_any_moment(tmp_path, monkeypatch):
     stop = [StopAt(1, 0)]
     with pytest.raises(KeyboardInterrupt):
@@ -176,12 +178,14 @@ def test_killed_twice(tmp_path):
     assert_same_weights(resumed, whole)
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
     for epochs in (1, 2, 3):
         found = fit(network(), RECIPE, ARRAYS, out=tmp_path, max_minutes=0, verbose=0)
         assert len(found.epoch) == epochs
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_calls_share_a_time_limit(tmp_path):
     limit = TimeLimit(minutes=0)
     for folder in ("one", "other"):  # there is time for an epoch of each
@@ -231,6 +235,7 @@ def test_mixed_precision_and_compilation():
     assert model.layers[1].network.get_layer("stem_conv").compute_dtype == "bfloat16"
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_another_run_is_not_overwritten(tmp_path):
     fit(network(), RECIPE, ARRAYS, out=tmp_path, max_minutes=0, verbose=0)
     with pytest.raises(FileExistsError, match=r"other settings(.|\n)*seed: 0, now 1"):
@@ -308,6 +313,7 @@ def whole_history(model, data, recipe=None, **options):
     return fit(model, recipe or Recipe(2, 16), data, verbose=0, **options).history
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_kinds_of_labels_are_the_same_training():
     images, labels = ARRAYS
     expected, one_hot = network(), np.eye(10)[labels]
@@ -325,6 +331,7 @@ def test_recipes_have_names(monkeypatch):
     assert fitted[0]["epochs"] == 32
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_images_of_weight_zero_are_not_trained_on():
     images, labels = ARRAYS
     weights = np.repeat([1.0, 0.0], 30)
@@ -340,6 +347,7 @@ def test_images_of_weight_zero_are_not_trained_on():
         assert_same_weights(one, other)
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_weights_of_classes_are_weights_of_their_images():
     images, labels = ARRAYS
     of_class = {number: 1.0 + number for number in range(10)}
