@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import PRESETS, from_preset
 from keras_gdrn.models._presets import OF_THE_PAPER
+from keras_gdrn.tuning import multiply_adds
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -54,6 +55,17 @@ def test_the_table_has_the_presets(name):
     preset = PRESETS[name]
     (row,) = re.findall(rf"^\| `{name}`.*$", page("guide").split("## From")[0], re.M)
     assert f"| {preset.ratio:g}, {len(preset.widths) - 1} |" in row
+
+
+@pytest.mark.parametrize("name", ["rescaled_fashion_mnist", "stl10"])
+def test_the_operations_of_a_training_step(name):
+    bounds = page("guide").split("**On a GPU**")[1]
+    row = rf"\| `{name}` \| ([\d.]+)·10⁹ \| ([\d.]+) ms \| ([\d.]+) ms \|"
+    ((operations, *milliseconds),) = re.findall(row, bounds)
+    expected = 6 * multiply_adds(from_preset(name))
+    assert float(operations) == pytest.approx(expected / 1e9, abs=0.051)
+    for found, peak in zip(milliseconds, (8.1e12, 156e12), strict=True):
+        assert float(found) == pytest.approx(1e3 * expected / peak, rel=0.03)
 
 
 def test_a_network_for_large_images():
