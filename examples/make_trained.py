@@ -42,10 +42,13 @@ DATA = {
     "cifar10": "CIFAR-10: 50 000 images to train on (or the first ones of them, as the "
     "command says), 10 000 to test on",
 }
+_OTHER_DIGITS = (
+    "Digits that are not in the center of the image, several in one image, "
+    "dark ones on a bright ground, and sizes beyond a half and twice the trained."
+)
 LIMITS = {
-    "digits": "Digits that are not in the center of the image, several in one image, "
-    "dark ones on a bright ground, and sizes beyond a half and twice the trained.",
-    "mnist": "As `digits`.",
+    "digits": _OTHER_DIGITS,
+    "mnist": _OTHER_DIGITS,
     "cifar10": "Photographs of anything else than the ten classes, objects far from "
     "the center of the image, and any use that depends on the answer.",
 }

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -31,6 +32,12 @@ def test_digits_are_recognized_at_three_sizes(digits, factor):
     assert recognized(digits, factor) > 0.9
 
 
+def test_mnist_was_not_learned_by_heart():
+    """Digits of another collection, at three sizes."""
+    model = from_preset("mnist", weights="mnist", input_shape=(56, 56, 1))
+    assert min(recognized(model, f, canvas=56) for f in (0.5, 1.0, 2.0)) > 0.9
+
+
 @each_weights
 def test_card_tells_what_is_there(weights):
     card = TRAINED[weights]
@@ -40,6 +47,14 @@ def test_card_tells_what_is_there(weights):
     assert all(0.1 < share <= 1 for share in card.accuracy.values())
     for name in ("images", "data", "command", "date", "environment", "limits"):
         assert getattr(card, name)
+
+
+@each_weights
+def test_the_page_has_the_numbers_of_the_card(weights):
+    card, page = TRAINED[weights], Path(__file__).parents[2] / "docs" / "trained.md"
+    accuracies = " | ".join(f"{100 * share:.1f}" for share in card.accuracy.values())
+    row = f"| `{weights}` | {card.test_images} | {accuracies} |"
+    assert row in page.read_text(encoding="utf-8")
 
 
 @each_weights
