@@ -57,13 +57,12 @@ def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure
     if not columns:
         raise ValueError("`rows` must hold at least one image.")
     heights = [1.3 if any(title for title, _ in row) else 1.05 for row in rows]
-    size = 1.05 * columns, sum(heights)
-    figure = new_figure(size)
-    bottom = size[1]
+    width, bottom = 1.05 * columns, sum(heights)
+    figure = new_figure((width, bottom))
     for row, height in zip(rows, heights, strict=True):
         bottom -= height
         for column, (title, image) in enumerate(row):
-            left = 1.05 * column
-            place = np.divide((left + 0.025, bottom + 0.025, 1.0, 1.0), size * 2)
+            left = (1.05 * column + 0.025) / width
+            place = (left, (bottom + 0.025) / sum(heights), 1 / width, 1 / sum(heights))
             draw_image(figure.add_axes(place), image, title)
     return figure
