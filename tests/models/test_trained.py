@@ -10,6 +10,7 @@ import pytest
 
 from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.models import PRESETS, TRAINED, _trained, from_preset
+from keras_gdrn.tuning import parameters
 
 each_weights = pytest.mark.parametrize("weights", TRAINED)
 
@@ -47,6 +48,21 @@ def test_card_tells_what_is_there(weights):
     assert all(0.1 < share <= 1 for share in card.accuracy.values())
     for name in ("images", "data", "command", "date", "environment", "limits"):
         assert getattr(card, name)
+
+
+@each_weights
+def test_weights_are_those_of_their_preset(weights):
+    card = TRAINED[weights]
+    trained = from_preset(card.preset, weights=weights)
+    assert parameters(trained) == card.parameters
+    kernels = [
+        keras.ops.convert_to_numpy(w)
+        for w in trained.trainable_weights
+        if w.name == "kernel"
+    ]
+    untrained = from_preset(card.preset).trainable_weights
+    others = [keras.ops.convert_to_numpy(w) for w in untrained if w.name == "kernel"]
+    assert kernels and all(map(np.any, map(np.subtract, kernels, others)))
 
 
 @each_weights
@@ -108,7 +124,9 @@ def test_other_architectures_are_refused():
 
 
 def test_unknown_weights_are_refused():
-    with pytest.raises(ValueError, match=r"no weights 'imagenet'\. There are \['digit"):
+    with pytest.raises(
+        ValueError, match=r"no weights 'imagenet'\. There are \['cifar10"
+    ):
         from_preset("digits", weights="imagenet")
 
 
