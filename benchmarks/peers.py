@@ -18,7 +18,6 @@ table, with seconds of processor time, and writes it with a picture to runs/peer
 
 import argparse
 import dataclasses
-import math
 import os
 import time
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.evaluation import ScaleGeneralization, scale_generalization
 from keras_gdrn.models import SIX_SCALES, from_preset
 from keras_gdrn.training import Recipe, Stage, train_in_stages
+from keras_gdrn.tuning import parameters
 from keras_gdrn.visualization import (
     markdown_table,
     plot_scale_generalization,
@@ -136,8 +136,8 @@ def evaluate(network: Network, options) -> Result:
     training = time.process_time() - begin
     tests = {f: digits("test", f, options.limit) for f in SIZE_FACTORS}
     curve = scale_generalization(model, tests)
-    parameters = sum(math.prod(weight.shape) for weight in model.trainable_weights)
-    return Result(curve, parameters, training, seconds_per_image(model, tests[1.0][0]))
+    inference = seconds_per_image(model, tests[1.0][0])
+    return Result(curve, parameters(model), training, inference)
 
 
 def seconds_per_image(model: keras.Model, images) -> float:

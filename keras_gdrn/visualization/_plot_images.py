@@ -10,6 +10,9 @@ from keras_gdrn.visualization._figures import draw_image, new_figure, size_label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Inches: of an image with the gap around it, and of the title above a row.
+CELL, GAP, TITLE = 1.05, 0.05, 0.25
+
 
 def plot_sizes(images: Mapping[float, np.ndarray]) -> "Figure":
     """The same images at several size factors: a row for each image.
@@ -56,13 +59,14 @@ def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure
     columns = max(map(len, rows), default=0)
     if not columns:
         raise ValueError("`rows` must hold at least one image.")
-    heights = [1.3 if any(title for title, _ in row) else 1.05 for row in rows]
-    width, bottom = 1.05 * columns, sum(heights)
-    figure = new_figure((width, bottom))
-    for row, height in zip(rows, heights, strict=True):
-        bottom -= height
+    heights = [CELL + TITLE if any(title for title, _ in row) else CELL for row in rows]
+    width, height = columns * CELL, sum(heights)
+    figure, low = new_figure((width, height)), height
+    # In shares of the figure: a layout engine would leave more room below titles.
+    size = (CELL - GAP) / width, (CELL - GAP) / height
+    for row, of_row in zip(rows, heights, strict=True):
+        low -= of_row
         for column, (title, image) in enumerate(row):
-            left = (1.05 * column + 0.025) / width
-            place = (left, (bottom + 0.025) / sum(heights), 1 / width, 1 / sum(heights))
-            draw_image(figure.add_axes(place), image, title)
+            place = (column * CELL + GAP / 2) / width, (low + GAP / 2) / height
+            draw_image(figure.add_axes((*place, *size)), image, title)
     return figure
