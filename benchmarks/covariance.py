@@ -25,7 +25,8 @@ takes the mean; what the scores change if the larger image is made by `imresize`
 share of images that keep their class in this one scale channel; its accuracy for the
 image and for the magnified one. `layers`: the error of each layer's features at the
 center. `finer`: accuracy of the network as it is, and if the channels of σ_0 < 1 are
-evaluated at 2σ_0 on the image magnified by 2.
+evaluated at 2σ_0 on the image magnified by 2; the images that keep their class, and how
+much the pooled scores change.
 """
 
 import argparse
@@ -127,7 +128,7 @@ def compare_grids(model, images_at, options) -> None:
     scales = model.get_layer("scale_channels").sigma0
     fine, coarser = [s for s in scales if s < 1], [s for s in scales if s >= 1]
     pooling = model.get_layer("scale_pooling")
-    print_header("size", "as it is", "finer grid", "same class")
+    print_header("size", "as it is", "finer grid", "same class", "change of scores")
     for factor in FACTORS:
         images, labels = images_at(factor)
         doubled = magnified(images, 2, False)
@@ -139,13 +140,14 @@ def compare_grids(model, images_at, options) -> None:
                 (images, coarser),
             )
         )
-        found = []
-        for channels in (as_it_is, finer):
-            pooled = pooling(np.concatenate([channels, coarse], axis=1))
-            found.append(keras.ops.convert_to_numpy(pooled).argmax(-1))
-        accuracies = [np.mean(answers == labels) for answers in found]
-        same = np.mean(found[0] == found[1])
-        print_row(f"{factor:.3g}", *percent(*accuracies, same))
+        before, after = (
+            keras.ops.convert_to_numpy(pooling(np.concatenate([found, coarse], axis=1)))
+            for found in (as_it_is, finer)
+        )
+        answers = before.argmax(-1), after.argmax(-1)
+        accuracies = [np.mean(found == labels) for found in answers]
+        same, change = np.mean(answers[0] == answers[1]), error(after, before)
+        print_row(f"{factor:.3g}", *percent(*accuracies, same, change))
 
 
 PARTS = {"scores": compare_scores, "layers": compare_layers, "finer": compare_grids}

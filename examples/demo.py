@@ -35,7 +35,7 @@ from networks import plain_resnet
 from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import SIZE_FACTORS, rescaled
 from keras_gdrn.models import SIX_SCALES, gauss_der_resnet
-from keras_gdrn.training import Recipe, Stage, claim_folder, train_in_stages
+from keras_gdrn.training import Recipe, Stage, claim_folder, lock_folder, train_in_stages
 
 INPUT_SHAPE, CLASSES = (40, 40, 1), 10
 
@@ -78,8 +78,9 @@ def main() -> None:
     options = parser.parse_args()
     settings = QUICK if options.quick else Settings()
     settings = dataclasses.replace(settings, seed=options.seed)
-    claim_folder(options.out, dataclasses.asdict(settings))
-    run(settings, options.out)
+    with lock_folder(options.out):
+        claim_folder(options.out, dataclasses.asdict(settings))
+        run(settings, options.out)
 
 
 def run(settings: Settings, out: Path) -> None:

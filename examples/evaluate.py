@@ -20,7 +20,7 @@ from sources import add_source, source_of
 from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.models import with_input_shape
-from keras_gdrn.training import claim_folder
+from keras_gdrn.training import claim_folder, lock_folder
 
 
 @errors_in_one_line()
@@ -30,8 +30,9 @@ def main() -> None:
     for name in ("out", "data_dir", "download", "h5"):
         del settings[name]
     settings["images"] = source_of(options).kind
-    claim_folder(options.out, settings)
-    evaluate(options)
+    with lock_folder(options.out):
+        claim_folder(options.out, settings)
+        evaluate(options)
 
 
 def evaluate(options: argparse.Namespace) -> None:

@@ -31,6 +31,7 @@ is the paper's setting.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import sys
 import tempfile
@@ -57,6 +58,7 @@ from keras_gdrn.training import (
     claim_folder,
     from_first_process,
     is_first_process,
+    lock_folder,
     on_devices,
 )
 
@@ -130,8 +132,10 @@ def complete(
 ) -> bool:
     """Runs an experiment to its end; `False` if that has been done before."""
     experiment = with_network(within(EXPERIMENTS[name], options.budget), options)
+    held = contextlib.ExitStack()
 
     def is_complete() -> bool:
+        held.enter_context(lock_folder(out))
         claim_folder(out, settings(experiment, options.seed, source_of(options)))
         if (out / "results.json").exists():
             return True
@@ -139,19 +143,20 @@ def complete(
         print(f"{name}: {announcement(experiment)}")
         return False
 
-    if from_first_process(is_complete):
-        return False
-    how = Options(
-        out,
-        seed=options.seed,
-        source=source_of(options),
-        max_minutes=max_minutes,
-        start_from=start_from,
-        jit_compile=True if options.jit else "auto",
-        tensorboard=options.tensorboard,
-        devices=options.devices,
-    )
-    run(name, experiment, how)
+    with held:
+        if from_first_process(is_complete):
+            return False
+        how = Options(
+            out,
+            seed=options.seed,
+            source=source_of(options),
+            max_minutes=max_minutes,
+            start_from=start_from,
+            jit_compile=True if options.jit else "auto",
+            tensorboard=options.tensorboard,
+            devices=options.devices,
+        )
+        run(name, experiment, how)
     return True
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from keras_gdrn.training import lock_folder
 from tests.examples._images import network, write_image
 
 
@@ -40,6 +41,21 @@ def a_file(tmp_path):
 def test_a_file_where_the_folder_should_be(run, a_file, command, arguments):
     for out in (a_file, a_file / "below"):
         assert str(a_file) in run(command, *arguments, "--out", out)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("demo", ("--quick",)),
+        ("evaluate", ("model.keras", "--dataset", "digits")),
+        ("reproduce", ("digits_max", "--budget", "smoke")),
+    ],
+)
+def test_one_folder_is_of_one_process(run, command, arguments, tmp_path):
+    out = tmp_path / "mine"
+    with lock_folder(out):
+        assert f"{out} is in use by" in run(command, *arguments, "--out", out)
+    assert not list(out.iterdir())
 
 
 @pytest.mark.parametrize("command", ["make_rescaled", "show_datasets"])
