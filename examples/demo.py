@@ -35,7 +35,13 @@ from networks import plain_resnet
 from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import SIZE_FACTORS, rescaled
 from keras_gdrn.models import SIX_SCALES, gauss_der_resnet
-from keras_gdrn.training import Recipe, Stage, claim_folder, lock_folder, train_in_stages
+from keras_gdrn.training import (
+    Recipe,
+    Stage,
+    claim_folder,
+    lock_folder,
+    train_in_stages,
+)
 
 INPUT_SHAPE, CLASSES = (40, 40, 1), 10
 
