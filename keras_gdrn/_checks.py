@@ -1,11 +1,15 @@
 """Checks of what a user passes: the value is returned, or an error names it."""
 
 import difflib
+import functools
 import inspect
 import math
 import numbers
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def is_number(value: Any) -> bool:
@@ -31,17 +35,38 @@ def check_choice(name: str, value: Any, choices: Collection) -> Any:
     return value
 
 
-def check_keywords(function: str, given: Mapping, *accepting: Callable) -> None:
-    """Refuses keyword arguments that none of the functions `accepting` has."""
-    signatures = [inspect.signature(accepts).parameters for accepts in accepting]
-    accepted = [name for parameters in signatures for name in parameters]
-    for name in given:
-        if name not in accepted:
-            near = difflib.get_close_matches(name, accepted, n=1)
+def takes_keywords_of(*others: Callable) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorates a function whose further keywords go to others.
+
+    A keyword that none of them has is told at once. Python itself would first miss
+    `classes` where `num_classes` was given.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            _check_keywords(function.__name__, kwargs, function, *others)
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def _check_keywords(name: str, given: Mapping, *accepting: Callable) -> None:
+    accepted = [
+        parameter.name
+        for function in accepting
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    for keyword in given:
+        if keyword not in accepted:
+            near = difflib.get_close_matches(keyword, accepted, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise ValueError(
-                f"`{function}` has no argument `{name}`.{hint} "
-                f"Received: { ({name: given[name]}) }"
+                f"`{name}` has no argument `{keyword}`.{hint} "
+                f"Received: { ({keyword: given[keyword]}) }"
             )
 
 

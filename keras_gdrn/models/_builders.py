@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import keras
 
 from keras_gdrn._checks import (
-    check_keywords,
     check_positive,
     check_positive_integer,
     is_integer,
+    takes_keywords_of,
 )
 from keras_gdrn.layers import (
     GaussDerConv,
@@ -25,6 +25,7 @@ from keras_gdrn.models._head import head_initializers
 TAKES_CONVOLUTION = (GaussDerConv.__init__, keras.layers.Layer.__init__)
 
 
+@takes_keywords_of(*TAKES_CONVOLUTION)
 def scale_channel(
     input_shape: tuple,
     classes: int,
@@ -81,7 +82,6 @@ def scale_channel(
     >>> scale_channel((64, 64, 3), 10, widths=[16, 16, 32], ratio=1.2).output_shape
     (None, 10)
     """
-    check_keywords("scale_channel", convolution, *TAKES_CONVOLUTION)
     _warn_of_no_channels(input_shape)
     widths = _checked_widths(widths)
     ratio = check_positive("ratio", ratio)
@@ -115,6 +115,7 @@ def scale_channel(
     return keras.Model(image, scores, name=name)
 
 
+@takes_keywords_of(scale_channel, *TAKES_CONVOLUTION)
 def gauss_der_resnet(
     input_shape: tuple,
     classes: int,
@@ -157,7 +158,6 @@ def gauss_der_resnet(
     >>> model.output_shape
     (None, 10)
     """
-    check_keywords("gauss_der_resnet", channel, scale_channel, *TAKES_CONVOLUTION)
     network = scale_channel(input_shape, classes, widths, ratio, **channel)
     image = keras.Input(input_shape, name="image")
     scores = ScaleChannels(network, sigma0, receptive_field, name="scale_channels")(
@@ -196,7 +196,7 @@ def _warn_of_no_channels(input_shape) -> None:
             "`input_shape` of two numbers is that of 1-D data, (positions, channels). "
             "An image has three: (height, width, channels). "
             f"Received: input_shape={tuple(input_shape)}",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

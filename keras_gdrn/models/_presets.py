@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_gdrn._checks import check_keywords
+from keras_gdrn._checks import takes_keywords_of
 from keras_gdrn.models._builders import (
     TAKES_CONVOLUTION,
     gauss_der_resnet,
@@ -119,6 +119,7 @@ OF_OUR_OWN = {
 PRESETS = OF_THE_PAPER | OF_OUR_OWN
 
 
+@takes_keywords_of(gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION)
 def from_preset(name: str, weights: str | None = None, **overrides: Any) -> keras.Model:
     """Builds a network by name, untrained or with weights that come with the package.
 
@@ -150,8 +151,6 @@ def from_preset(name: str, weights: str | None = None, **overrides: Any) -> kera
         raise ValueError(
             f"There is no preset {name!r}. The presets are {sorted(PRESETS)}."
         )
-    takes = (gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION)
-    check_keywords("from_preset", overrides, *takes)
     network: dict = {
         **dataclasses.asdict(PRESETS[name]),
         "name": name,

@@ -264,6 +264,13 @@ def test_unknown_argument_of_a_channel():
         scale_channel(**CHANNEL, zero_orders=True)
 
 
+@pytest.mark.parametrize("build", [scale_channel, gauss_der_resnet])
+def test_an_argument_of_another_name_is_told_before_the_missing_one(build):
+    near = f"`{build.__name__}` has no argument `num_classes`. Did you mean `classes`?"
+    with pytest.raises(ValueError, match=re.escape(near)):
+        build((28, 28, 1), num_classes=10)
+
+
 @pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"use_bias": False}])
 def test_arguments_of_the_convolutions_are_known(options):
     (name, value), *_ = options.items()
