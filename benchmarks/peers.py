@@ -2,12 +2,15 @@
 
     python benchmarks/peers.py                     # all, some six minutes of one core
     python benchmarks/peers.py --only sesn --seed 1
+    python benchmarks/peers.py --dataset mnist --download
 
-Each is trained on 1000 images of scikit-learn's digits at size factor 1 (20x20 pixels
-on a canvas of 40x40), in two stages: at one scale, then at all, and is tested on 797
-others at nine size factors. All have some 9000 parameters and the optimizer, schedule
-and loss of `Recipe`; epochs are such that the training takes about as long. Prints a
-table, with seconds of processor time, and writes it with a picture to runs/peers:
+Each is trained on 1000 images of scikit-learn's digits at size factor 1 (20×20 pixels
+on a canvas of 40×40), in two stages: at one scale, then at all, and is tested on 797
+others at nine size factors; or on 2000 images of MNIST (28×28, of which a digit has
+20×20), tested on 1000 on a canvas of 56×56. All have some 9000 parameters and the
+optimizer, schedule and loss of `Recipe`; epochs are such that the training takes about
+as long. Prints a table, with seconds of processor time, and writes it with a picture to
+runs/peers-<dataset>:
 
 - `gauss_der`: the package's `digits`, six scale channels;
 - `foveated` and `foveated_dense`: foveated scale channels (Jansson & Lindeberg) of a
@@ -21,6 +24,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -41,7 +45,7 @@ from keras_gdrn.visualization import (
     size_label,
 )
 
-INPUT_SHAPE, CLASSES = (40, 40, 1), 10
+CANVAS, CLASSES = 40, 10
 BATCH, REPEATS = 50, 5  # of images whose inference is timed
 HALF_OCTAVES = tuple(2 ** (k / 2) for k in range(-3, 4))
 QUARTER_OCTAVES = tuple(2 ** (k / 4) for k in range(-6, 7))
@@ -50,11 +54,23 @@ SESN_SCALES = tuple(2 ** (k / 2) for k in range(-2, 3))
 
 
 @dataclasses.dataclass(frozen=True)
+class Data:
+    """The side of the test images, and how many there are (by default all)."""
+
+    test_canvas: int
+    training_images: int | None = None
+    test_images: int | None = None
+
+
+DATASETS = {"digits": Data(CANVAS), "mnist": Data(56, 2000, 1000)}
+
+
+@dataclasses.dataclass(frozen=True)
 class Network:
-    """A network at all its scales, and how it is trained at one, then at all."""
+    """A network at all its scales, for images of a side, and how it is trained."""
 
     title: str
-    build: Callable[[], keras.Model]
+    build: Callable[[int], keras.Model]
     scales: tuple[float, ...]
     first: Recipe
     second: Recipe
@@ -74,19 +90,18 @@ class Network:
 
 
 def foveated(title: str, scales: tuple[float, ...], epochs: int) -> Network:
-    def build() -> keras.Model:
-        return foveated_network(
-            INPUT_SHAPE, CLASSES, widths=(8, 12, 16, 24), size=28, scales=scales
-        )
+    def build(side: int) -> keras.Model:
+        shape, widths = (side, side, 1), (8, 12, 16, 24)
+        return foveated_network(shape, CLASSES, widths, size=28, scales=scales)
 
     second = Recipe(epochs, 32, learning_rate=0.005)
     return Network(title, build, scales, Recipe(20, 32), second)
 
 
 def steerable(title: str, **options) -> Network:
-    def build() -> keras.Model:
+    def build(side: int) -> keras.Model:
         options_of_all = {"widths": (8, 16, 40), "sigma": 1.2, "scales": SESN_SCALES}
-        return sesn(INPUT_SHAPE, CLASSES, **options_of_all, **options)
+        return sesn((side, side, 1), CLASSES, **options_of_all, **options)
 
     second = Recipe(4, 32, learning_rate=0.005)
     return Network(title, build, SESN_SCALES, Recipe(20, 32), second)
@@ -95,7 +110,7 @@ def steerable(title: str, **options) -> Network:
 NETWORKS = {
     "gauss_der": Network(
         "keras_gdrn, 6 scales",
-        lambda: from_preset("digits"),
+        lambda side: from_preset("digits", input_shape=(side, side, 1)),
         SIX_SCALES,
         Recipe(8, 32),
         Recipe(1, 32, learning_rate=0.005),
@@ -118,23 +133,26 @@ class Result:
     inference: float
 
 
-def digits(split: str, factor: float, limit: int | None):
-    return rescaled_arrays("digits", split, factor, canvas=INPUT_SHAPE[0], limit=limit)
-
-
 def evaluate(network: Network, options) -> Result:
+    data = DATASETS[options.dataset]
+    source = {"data_dir": options.data_dir, "download": options.download}
+    load = partial(rescaled_arrays, options.dataset, **source)
     keras.utils.set_random_seed(options.seed)
-    model = network.build()
+    model = network.build(CANVAS)
+    limit = options.limit or data.training_images
+    images = load("train", canvas=CANVAS, limit=limit)
     begin = time.process_time()
-    model = train_in_stages(
-        model,
-        network.stages(options.epochs),
-        digits("train", 1.0, options.limit),
-        seed=options.seed,
-        verbose=2,
+    trained = train_in_stages(
+        model, network.stages(options.epochs), images, seed=options.seed, verbose=2
     )
     training = time.process_time() - begin
-    tests = {f: digits("test", f, options.limit) for f in SIZE_FACTORS}
+    model = network.build(data.test_canvas)
+    model.set_weights(trained.get_weights())
+    limit = options.limit or data.test_images
+    tests = {
+        factor: load("test", factor, canvas=data.test_canvas, limit=limit)
+        for factor in SIZE_FACTORS
+    }
     curve = scale_generalization(model, tests)
     inference = seconds_per_image(model, tests[1.0][0])
     return Result(curve, parameters(model), training, inference)
@@ -174,18 +192,23 @@ def write(results: dict[str, Result], out: Path) -> None:
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--dataset", choices=DATASETS, default="digits")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=positive(int), help="of each of two stages")
     parser.add_argument("--limit", type=positive(int), help="images of each data set")
-    parser.add_argument("--out", type=Path, default=Path("runs/peers"))
-    return parser.parse_args()
+    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
+    parser.add_argument("--download", action="store_true", help="MNIST, if need be")
+    parser.add_argument("--out", type=Path, help="folder of the table and picture")
+    options = parser.parse_args()
+    options.out = options.out or Path("runs") / f"peers-{options.dataset}"
+    return options
 
 
 @errors_in_one_line()
 def main() -> None:
     options = parsed_arguments()
     options.out.mkdir(parents=True, exist_ok=True)
-    print(f"{machine()}; seed {options.seed}")
+    print(f"{machine()}; {options.dataset}, seed {options.seed}")
     results = {}
     for name in options.only:
         network = NETWORKS[name]

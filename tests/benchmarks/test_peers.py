@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import eval_hermite
 
+import keras_gdrn.data
 from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.layers import ScaleChannels
 
@@ -122,6 +123,19 @@ def test_layers_at_several_scales_give_what_they_give_at_each(peers, images):
         for index, scale in enumerate((0.5, 2.0)):
             alone = at_scale(layer, images, scale)
             np.testing.assert_allclose(both[:, index], alone, atol=1e-5)
+
+
+def test_the_canvas_of_mnist_is_larger_in_the_test(table_of, tmp_path, monkeypatch):
+    asked = {}
+
+    def instead(name, split, factor=1.0, *, canvas, limit, **_):
+        asked[split] = (name, canvas)
+        return rescaled_arrays("digits", split, factor, canvas=canvas, limit=limit)
+
+    monkeypatch.setattr(keras_gdrn.data, "rescaled_arrays", instead)
+    little = ["--epochs", 1, "--limit", 10, "--out", tmp_path]
+    table_of("peers.py", "--dataset", "mnist", "--only", "foveated", *little)
+    assert asked == {"train": ("mnist", 40), "test": ("mnist", 56)}
 
 
 @pytest.mark.slow
