@@ -50,7 +50,7 @@ from listing import listing
 from settings import settings, tell_versions
 from sources import add_source, source_of
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.models import HEAD_INITIALIZERS
 from keras_gdrn.training import (
     OutOfTime,
@@ -167,6 +167,9 @@ def with_network(experiment: Experiment, options: argparse.Namespace) -> Experim
         changes["receptive_field"] = options.receptive_field
     if options.head_initializer:
         changes["head_initializer"] = options.head_initializer
+    if options.canvas:
+        channels = experiment.network.input_shape[-1]
+        changes["input_shape"] = (options.canvas, options.canvas, channels)
     network = dataclasses.replace(experiment.network, **changes)
     return dataclasses.replace(experiment, network=network)
 
@@ -198,6 +201,7 @@ def parse() -> argparse.Namespace:
         help="how the last layer begins: `he_uniform` is the paper's, `positive` loses "
         "no class of a single channel; by default the budget's",
     )
+    add("--canvas", type=positive(int), help="side of the training images in pixels")
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")
     add("--tensorboard", action="store_true", help="write logs for TensorBoard")

@@ -76,9 +76,18 @@ def test_the_last_layer_begins_as_the_paper_says_or_as_one_channel_needs(within)
         assert begins == {"full": "he_uniform", "small": "positive"}
 
 
-@pytest.mark.parametrize("kind", ["he_uniform", "positive"])
-def test_the_command_decides_how_the_last_layer_begins(
-    kind, examples, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("option", "value", "field", "expected"),
+    [
+        ("--head-initializer", "he_uniform", "head_initializer", "he_uniform"),
+        ("--head-initializer", "positive", "head_initializer", "positive"),
+        ("--receptive-field", "3", "receptive_field", 3.0),
+        ("--receptive-field", "whole", "receptive_field", None),
+        ("--canvas", "28", "input_shape", [28, 28, 1]),
+    ],
+)
+def test_the_command_decides_about_the_network(
+    option, value, field, expected, examples, tmp_path, monkeypatch
 ):
     import reproduce
 
@@ -87,11 +96,12 @@ def test_the_command_decides_how_the_last_layer_begins(
         reproduce, "run", lambda _, experiment, *__: ran.append(experiment)
     )
     command = ["reproduce.py", "mnist", "--budget", "small", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", [*command, "--head-initializer", kind])
+    monkeypatch.setattr(sys, "argv", [*command, option, value])
     reproduce.main()
-    assert ran[0].network.head_initializer == kind
+    found = getattr(ran[0].network, field)
+    assert (list(found) if isinstance(found, tuple) else found) == expected
     recorded = json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
-    assert recorded["network"]["head_initializer"] == kind
+    assert recorded["network"][field] == expected
 
 
 def test_pretrained_networks_are_trained_and_tested_as_the_paper_says():
