@@ -175,6 +175,9 @@ def make_tuner(
     length = {"max_trials": options.max_trials}
     if options.tuner == "hyperband":  # as many iterations as there is time for
         length = {"max_epochs": options.epochs, "hyperband_iterations": None}
+    if options.tuner == "bayesian":
+        # By default three for each hyperparameter are drawn, which is often all.
+        length["num_initial_points"] = max(3, options.max_trials // 3)
     is_worker = options.role == "worker"
     check_state(options.out / "trials")
     parts = (Worker, Timed) if is_worker else (Timed,)

@@ -60,6 +60,27 @@ def options(monkeypatch):
     return parsed
 
 
+def test_a_bayesian_search_looks_at_scores_before_its_trials_are_over(
+    options, tmp_path, monkeypatch
+):
+    found = options("--tuner", "bayesian", "--max-trials", 12, "--out", tmp_path)
+    oracle = search.make_tuner(found, search.make_hypermodel(found)).oracle
+    looked_at = []
+
+    def fit(proposals, scores):
+        looked_at.append(len(scores))
+        raise InterruptedError
+
+    monkeypatch.setattr(oracle.gpr, "fit", fit)
+    with pytest.raises(InterruptedError):
+        for _ in range(found.max_trials):
+            trial = oracle.create_trial("tuner")
+            oracle.update_trial(trial.trial_id, {"val_mean_accuracy": 0.5})
+            trial.status = "COMPLETED"
+            oracle.end_trial(trial)
+    assert looked_at == [4]
+
+
 @pytest.mark.slow
 def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
     out, only = tmp_path / "found", ("--only", "ratio", "scale_pooling")
