@@ -15,7 +15,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,30 +66,37 @@ def curves(records: Iterable[Mapping[str, Any]]) -> dict[str, ScaleGeneralizatio
     """The accuracies of all networks that were tested at several sizes."""
     return {
         name: ScaleGeneralization(np.array(record["factors"]), np.array(accuracies))
-        for record in records
-        for name, accuracies in record["accuracies"].items()
+        for record, name, accuracies in networks(records)
         if len(accuracies) > 1
     }
+
+
+def networks(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple]:
+    """Each record with the name and accuracies of each of its networks.
+
+    A stage that one run has taken over from another comes once.
+    """
+    stages = set()
+    for record in records:
+        for name, accuracies in record["accuracies"].items():
+            stage = name.partition(", ")[2]
+            if stage and (stage, *accuracies) in stages:
+                continue
+            stages.add((stage, *accuracies))
+            yield record, name, accuracies
 
 
 def report(records: Sequence[Mapping[str, Any]]) -> str:
     """A table with a row for each network, and how each run was made."""
     factors = sorted({factor for record in records for factor in record["factors"]})
     rows = [["network", *map(size_label, factors), "published at 1"]]
-    notes, stages = [], set()
-    for record in records:
-        for name, accuracies in record["accuracies"].items():
-            stage = name.partition(", ")[2]
-            if stage and (stage, *accuracies) in stages:
-                continue  # taken over from a run that is in the table
-            stages.add((stage, *accuracies))
-            found = dict(zip(record["factors"], accuracies, strict=True))
-            cells = [f"{100 * found[f]:.2f}" if f in found else "–" for f in factors]
-            known = EXPERIMENTS[name].published if name in EXPERIMENTS else ""
-            rows.append([name, *cells, known or "–"])
-        notes.append(_note(record))
+    for record, name, accuracies in networks(records):
+        found = dict(zip(record["factors"], accuracies, strict=True))
+        cells = [f"{100 * found[f]:.2f}" if f in found else "–" for f in factors]
+        known = EXPERIMENTS[name].published if name in EXPERIMENTS else ""
+        rows.append([name, *cells, known or "–"])
     title = "Accuracy in percent at each size factor (training: 1)."
-    return "\n\n".join([title, markdown_table(rows), "\n".join(notes)])
+    return "\n\n".join([title, markdown_table(rows), "\n".join(map(_note, records))])
 
 
 def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:

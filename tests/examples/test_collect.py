@@ -25,8 +25,8 @@ def record(name, first_stage, accuracies):
     }
 
 
-def test_a_stage_that_runs_share_has_one_row(examples):
-    from collect import report
+def test_a_stage_that_runs_share_has_one_row_and_one_curve(examples):
+    from collect import curves, report
 
     random = np.random.default_rng(0)
     shared, own, *others = random.random((5, 3)).tolist()
@@ -41,6 +41,7 @@ def test_a_stage_that_runs_share_has_one_row(examples):
         if line.startswith("|")
     ]
     assert names == ["one, first_stage", "one", "two", "three, first_stage", "three"]
+    assert list(curves(records)) == names
 
 
 def test_seeds_are_put_together(examples):
