@@ -17,8 +17,9 @@ those of another: each product along an axis then has long rows, and all scales 
 their channels in one product.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -56,16 +57,30 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
             `(jet, channels)` for one filter per channel.
         factors: For each scale, the factors of each spatial axis.
         indices: The multi-indices α.
-        constant: Whether the factors are constants. Then the gradient is written out.
+        constant: Whether the factors are constants, in tuples as are the indices. Then
+            the gradient is written out.
 
     Returns:
         `(positions, batch, filters)`.
     """
     if not constant:
         return _evaluated(x, kernel, factors, indices)[0]
+    if keras.backend.backend() == "jax":
+        return _compiled()(x, kernel, factors, indices)
+    return _filtered_by_constants(x, kernel, factors, indices)
 
+
+@functools.cache
+def _compiled() -> Callable:
+    """Outside of compiled functions, JAX would compile each operation for itself."""
+    import jax
+
+    return jax.jit(_filtered_by_constants, static_argnames=("factors", "indices"))
+
+
+def _filtered_by_constants(x, kernel, factors: Factors, indices):
     @ops.custom_gradient
-    def filtered_by_constants(x, kernel):
+    def of_variables(x, kernel):
         y, coefficients = _evaluated(x, kernel, factors, indices)
 
         def gradient(*args, upstream=None):
@@ -74,7 +89,7 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
 
         return y, gradient
 
-    return filtered_by_constants(x, kernel)
+    return of_variables(x, kernel)
 
 
 def pointwise(x, weight):

@@ -25,10 +25,13 @@ def constant_factors(
             size, scale * sigma, order, rule, epsilon, outputs, influence
         )
 
-    return [
-        [factors(scale, *axis, asked.influence) for axis in _axes(given, asked, whole)]
+    return tuple(
+        tuple(
+            factors(scale, *axis, asked.influence)
+            for axis in _axes(given, asked, whole)
+        )
         for scale, given, asked, whole in _scales(entering, leaving)
-    ]
+    )
 
 
 def factors_in_graph(

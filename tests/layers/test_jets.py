@@ -21,8 +21,8 @@ SIGMAS = (0.6, 0.9, 4.0, 5.0)
 
 def factors_of(sizes, sigmas, boundary="zero", order=2, epsilon=0.05, influence=2.5):
     """For each scale, which has one row more of the first axis than the one before."""
-    return [
-        [
+    return tuple(
+        tuple(
             kernels.axis_factors(
                 size + 2 * s * (axis == 0),
                 sigma,
@@ -33,9 +33,9 @@ def factors_of(sizes, sigmas, boundary="zero", order=2, epsilon=0.05, influence=
                 influence,
             )
             for axis, (size, outputs) in enumerate(sizes)
-        ]
+        )
         for s, sigma in enumerate(sigmas)
-    ]
+    )
 
 
 def positions(factors):
