@@ -15,7 +15,8 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ from keras_gdrn.visualization import (
     plot_scale_generalization,
     size_label,
 )
+
+# Options that do not decide what a run finds; and those that seeds may differ in.
+_BESIDE = {"--out", "--start-from", "--data-dir"}
+_NOT_DECISIVE = {*_BESIDE, "--seed", "--budget"}
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
@@ -65,36 +70,42 @@ def read(folders: Iterable[Path]) -> list[dict[str, Any]]:
 def curves(records: Iterable[Mapping[str, Any]]) -> dict[str, ScaleGeneralization]:
     """The accuracies of all networks that were tested at several sizes."""
     return {
-        name: ScaleGeneralization(np.array(record["factors"]), np.array(accuracies))
-        for record, name, accuracies in networks(records)
+        label: ScaleGeneralization(np.array(record["factors"]), np.array(accuracies))
+        for record, _, label, accuracies in networks(records)
         if len(accuracies) > 1
     }
 
 
 def networks(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple]:
-    """Each record with the name and accuracies of each of its networks.
+    """Each record with name, label and accuracies of each of its networks.
 
-    A stage that one run has taken over from another comes once.
+    A stage that one run has taken over from another comes once. Networks of one name
+    are told apart by the options of their commands.
     """
-    stages = set()
+    found, stages = [], set()
     for record in records:
         for name, accuracies in record["accuracies"].items():
             stage = name.partition(", ")[2]
             if stage and (stage, *accuracies) in stages:
                 continue
             stages.add((stage, *accuracies))
-            yield record, name, accuracies
+            found.append((record, name, accuracies))
+    times = Counter(name for _, name, _ in found)
+    for record, name, accuracies in found:
+        options = _options(record["command"], _BESIDE)
+        label = f"{name} ({' '.join(options)})" if times[name] > 1 else name
+        yield record, name, label, accuracies
 
 
 def report(records: Sequence[Mapping[str, Any]]) -> str:
     """A table with a row for each network, and how each run was made."""
     factors = sorted({factor for record in records for factor in record["factors"]})
     rows = [["network", *map(size_label, factors), "published at 1"]]
-    for record, name, accuracies in networks(records):
+    for record, name, label, accuracies in networks(records):
         found = dict(zip(record["factors"], accuracies, strict=True))
         cells = [f"{100 * found[f]:.2f}" if f in found else "–" for f in factors]
         known = EXPERIMENTS[name].published if name in EXPERIMENTS else ""
-        rows.append([name, *cells, known or "–"])
+        rows.append([label, *cells, known or "–"])
     title = "Accuracy in percent at each size factor (training: 1)."
     return "\n\n".join([title, markdown_table(rows), "\n".join(map(_note, records))])
 
@@ -104,7 +115,7 @@ def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
     groups: dict[str, list] = {}
     for record in records:
         for name, accuracies in record["accuracies"].items():
-            label = " ".join([name, *_decisive(record["command"])])
+            label = " ".join([name, *_options(record["command"], _NOT_DECISIVE)])
             groups.setdefault(label, []).append((record["factors"], accuracies))
     factors = sorted({f for runs in groups.values() for own, _ in runs for f in own})
     rows = [["network", "seeds", *map(size_label, factors), "mean"]]
@@ -118,15 +129,13 @@ def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join([title, markdown_table(rows)])
 
 
-def _decisive(command: str) -> list[str]:
-    """The options of a command that decide the result, but for the seed."""
+def _options(command: str, but: Set[str]) -> list[str]:
     words = command.split()[3:]
     pairs = itertools.pairwise([*words, ""])
-    beside = {"--seed", "--out", "--start-from", "--data-dir", "--budget"}
     return [
         option if value.startswith("--") else f"{option} {value}".strip()
         for option, value in pairs
-        if option.startswith("--") and option not in beside
+        if option.startswith("--") and option not in but
     ]
 
 

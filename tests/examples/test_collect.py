@@ -25,6 +25,30 @@ def record(name, first_stage, accuracies):
     }
 
 
+def rows(text):
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [line.split("|")[1].strip() for line in lines[2:]]
+
+
+def test_networks_of_one_name_are_told_apart(examples):
+    from collect import curves, report
+
+    random = np.random.default_rng(0)
+    records = [record("one", *random.random((2, 3)).tolist()) for _ in range(2)]
+    records.append(record("two", *random.random((2, 3)).tolist()))
+    for found, more in zip(
+        records, ("small", "medium --out runs/x", "small"), strict=True
+    ):
+        found["command"] = f"python examples/reproduce.py one --budget {more}"
+    expected = [
+        *("one, first_stage (--budget small)", "one (--budget small)"),
+        *("one, first_stage (--budget medium)", "one (--budget medium)"),
+        *("two, first_stage", "two"),
+    ]
+    assert rows(report(records)) == expected
+    assert list(curves(records)) == expected
+
+
 def test_a_stage_that_runs_share_has_one_row_and_one_curve(examples):
     from collect import curves, report
 
@@ -35,11 +59,7 @@ def test_a_stage_that_runs_share_has_one_row_and_one_curve(examples):
         record("two", shared, others[1]),
         record("three", own, others[2]),
     ]
-    names = [
-        line.split("|")[1].strip()
-        for line in report(records).splitlines()[4:]
-        if line.startswith("|")
-    ]
+    names = rows(report(records))
     assert names == ["one, first_stage", "one", "two", "three, first_stage", "three"]
     assert list(curves(records)) == names
 
