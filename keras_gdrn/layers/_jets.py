@@ -66,19 +66,19 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
     if not constant:
         return _evaluated(x, kernel, factors, indices)[0]
     if keras.backend.backend() == "jax":
-        return _compiled()(x, kernel, factors, indices)
-    return _filtered_by_constants(x, kernel, factors, indices)
+        return _compiled(factors, indices)(x, kernel)
+    return _filtered_by_constants(factors, indices, x, kernel)
 
 
-@functools.cache
-def _compiled() -> Callable:
+@functools.lru_cache(maxsize=128)  # three of the paper's networks, or image sizes
+def _compiled(factors: Factors, indices) -> Callable:
     """Outside of compiled functions, JAX would compile each operation for itself."""
     import jax
 
-    return jax.jit(_filtered_by_constants, static_argnames=("factors", "indices"))
+    return jax.jit(functools.partial(_filtered_by_constants, factors, indices))
 
 
-def _filtered_by_constants(x, kernel, factors: Factors, indices):
+def _filtered_by_constants(factors: Factors, indices, x, kernel):
     @ops.custom_gradient
     def of_variables(x, kernel):
         y, coefficients = _evaluated(x, kernel, factors, indices)

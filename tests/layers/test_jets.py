@@ -1,5 +1,8 @@
 """The evaluation behind `GaussDerConv`: products in the basis, and its own gradient."""
 
+import gc
+import weakref
+
 import keras
 import numpy as np
 import pytest
@@ -128,3 +131,20 @@ def test_gradient_takes_the_number_of_filters_from_the_kernel():
     model.compile("sgd", "mse")
     history = model.fit(np.ones((4, 8, 8, 2)), np.ones((4, 1)), verbose=0)
     assert np.isfinite(history.history["loss"][0])
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="compiled on JAX alone")
+def test_only_the_bounded_cache_keeps_factors():
+    """A search builds hundreds of networks: what they were evaluated by is let go."""
+    axis = kernels.axis_factors(7, 1.234, 2, "zero", 0.05)
+    found = weakref.ref(axis)
+    indices = kernels.multi_indices(1, 2)
+    x, kernel = ops.ones((7, 1, 2)), ops.ones((len(indices), 2, 3))
+    assert _jets.filtered(x, kernel, ((axis,),), indices).shape == (7, 1, 3)
+    del axis
+    kernels.axis_factors.cache.clear()
+    gc.collect()
+    assert found() is not None
+    _jets._compiled.cache_clear()
+    gc.collect()
+    assert found() is None
