@@ -31,7 +31,7 @@ from keras_gdrn.visualization import (
     size_label,
 )
 
-# Options that do not decide what a run finds; and those that seeds may differ in.
+# Options that do not tell runs apart; and those that runs of a row may differ in.
 _BESIDE = {"--out", "--start-from", "--data-dir"}
 _NOT_DECISIVE = {*_BESIDE, "--seed", "--budget"}
 
@@ -92,8 +92,8 @@ def networks(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple]:
             found.append((record, name, accuracies))
     times = Counter(name for _, name, _ in found)
     for record, name, accuracies in found:
-        options = _options(record["command"], _BESIDE)
-        label = f"{name} ({' '.join(options)})" if times[name] > 1 else name
+        options = " ".join(_options(record["command"], _BESIDE))
+        label = f"{name} ({options})" if times[name] > 1 and options else name
         yield record, name, label, accuracies
 
 

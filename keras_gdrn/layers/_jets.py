@@ -70,7 +70,7 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
     return _filtered_by_constants(factors, indices, x, kernel)
 
 
-@functools.lru_cache(maxsize=128)  # three of the paper's networks, or image sizes
+@functools.lru_cache(maxsize=128)  # a search builds hundreds of networks
 def _compiled(factors: Factors, indices) -> Callable:
     """Outside of compiled functions, JAX would compile each operation for itself."""
     import jax
