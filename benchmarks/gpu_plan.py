@@ -49,7 +49,7 @@ FULL = Plan({name: PRESETS[name] for name in _NAMES})
 _TINY = dataclasses.replace(
     PRESETS["digits"], input_shape=(12, 12, 1), widths=(4, 4), sigma0=(0.7, 1.0)
 )
-QUICK = Plan({"tiny": _TINY}, (0.5, 4.0), 16, 4, (1.0,), 2, (2, 4), 3, 256)
+QUICK = Plan({"tiny": _TINY}, (2.0,), 16, 4, (), 2, (2, 4), 3, 256)
 
 
 def units(plan: Plan, parts: tuple[str, ...], at: str, done: Journal) -> Iterator[Unit]:

@@ -1,7 +1,7 @@
 """Batches of arrays that fit in memory, in order or shuffled."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,10 +45,21 @@ def array_batches(
     )
     batches = math.ceil(count / batch_size)
     data = data.apply(tf.data.experimental.assert_cardinality(batches))
-    return data.map(
-        lambda index: tuple(tf.gather(tensor, index) for tensor in tensors),
-        num_parallel_calls=tf.data.AUTOTUNE,
+    return mapped(
+        data, lambda index: tuple(tf.gather(tensor, index) for tensor in tensors)
     )
+
+
+def mapped(data: "tf.data.Dataset", function: Callable) -> "tf.data.Dataset":
+    """What a function makes of each element, several at a time.
+
+    The function is traced as it is. Without an `if` or `for` that depends on a tensor,
+    TensorFlow would rewrite it for nothing, in a second or two.
+    """
+    import tensorflow as tf
+
+    function = tf.autograph.experimental.do_not_convert(function)
+    return data.map(function, num_parallel_calls=tf.data.AUTOTUNE)
 
 
 def checked_count(images: np.ndarray, labels: np.ndarray, *weights: np.ndarray) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
-from keras_gdrn.data._array_batches import array_batches
+from keras_gdrn.data._array_batches import array_batches, mapped
 from keras_gdrn.data._datasets import DatasetInfo, dataset_info
 from keras_gdrn.data._load import load
 from keras_gdrn.data._rescale import rescale
@@ -130,7 +130,7 @@ def rescaled(
     data = array_batches(
         images, labels, batch_size or CHUNK, shuffle=shuffle, seed=seed
     )
-    data = data.map(place, num_parallel_calls=tf.data.AUTOTUNE)
+    data = mapped(data, place)
     if batch_size is None:
         data = data.unbatch()
         data = data.apply(tf.data.experimental.assert_cardinality(len(labels)))

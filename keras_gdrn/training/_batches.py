@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_gdrn.data._array_batches import array_batches
+from keras_gdrn.data._array_batches import array_batches, mapped
 from keras_gdrn.data._random import epoch_generators
 from keras_gdrn.training._augment import augment
 from keras_gdrn.training._images import check_image_type, checked_images
@@ -80,7 +80,7 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
     )
     data = tf.data.Dataset.zip((data, seed_of_batch))
     data = data.apply(tf.data.experimental.assert_cardinality(count))
-    data = data.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)
+    data = mapped(data, prepare)
     return data.prefetch(tf.data.AUTOTUNE)
 
 
@@ -116,9 +116,7 @@ def evaluation_batches(data: Any, batch_size: int, classes: int) -> Any:
         data = _in_batches(data, batch_size)
     else:
         checked_images(next(iter(data))[0])
-    data = data.map(
-        lambda *batch: _prepared(classes, *batch), num_parallel_calls=tf.data.AUTOTUNE
-    )
+    data = mapped(data, lambda *batch: _prepared(classes, *batch))
     return data.prefetch(tf.data.AUTOTUNE)
 
 
@@ -172,7 +170,7 @@ def _in_batches(
     data = array_batches(images, labels, batch_size, weights=weights, **shuffling)
     if len(images) % batch_size:
         return data
-    return data.map(lambda *batch: _of_size(batch_size, *batch))
+    return mapped(data, lambda *batch: _of_size(batch_size, *batch))
 
 
 def _of_size(size: int, *batch: "tf.Tensor") -> tuple:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import keras
 import numpy as np
 
+from keras_gdrn.data._array_batches import mapped
 from keras_gdrn.training import _processes
 from keras_gdrn.training._numpy_batches import NumPyBatches
 from keras_gdrn.training._recipe import Recipe
@@ -154,4 +155,4 @@ def _own_part(batches: Any) -> Any:
 def _mapped(batches: Any, function: Callable[..., tuple]) -> Any:
     if isinstance(batches, NumPyBatches):
         return batches.map(function)
-    return batches.map(function, num_parallel_calls=_AUTOTUNE)
+    return mapped(batches, function)

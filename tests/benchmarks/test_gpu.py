@@ -29,7 +29,7 @@ def test_all_is_measured_in_pieces(on_jax, tmp_path):
     assert list(map(", ".join, keys)) == [
         ", ".join(words) for words in named if words[0] in ("peak", *gpu_plan.PARTS)
     ]
-    assert len(keys) == len(set(map(tuple, keys))) == 2 * 2 + 2 + 1 + 2 * 7 + 2
+    assert len(keys) == len(set(map(tuple, keys))) == 2 + 1 + 1 + 2 * 7 + 2
     results = json.loads((tmp_path / "gpu.json").read_text("utf-8"))["results"]
     check_errors([result for result in results if result["key"][0] == "errors"])
     check_speed([result for result in results if result["key"][0] == "speed"])

@@ -82,14 +82,18 @@ def assert_same_weights(one, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("network", "data"),
-    [(network, digits), (network, lambda: ARRAYS), (gauss_der_network, digits)],
+    ("network", "data", "interruptions"),
+    [
+        (network, digits, [(0, 1), (1, 2), (2, 0)]),
+        (network, lambda: ARRAYS, [(0, 1), (1, 2), (2, 0)]),
+        (gauss_der_network, digits, [(1, 2)]),  # which is traced in no short time
+    ],
     ids=["dataset", "arrays", "gauss_der_resnet"],
 )
-def test_interrupted_runs_have_the_same_result(tmp_path, network, data):
+def test_interrupted_runs_have_the_same_result(tmp_path, network, data, interruptions):
     whole = network()
     history = fit(whole, RECIPE, data(), verbose=0).history
-    for epoch, batch in ((0, 1), (1, 2), (2, 0)):
+    for epoch, batch in interruptions:
         with pytest.raises(KeyboardInterrupt):
             stop = StopAt(epoch, batch)
             fit(network(), RECIPE, data(), out=tmp_path, callbacks=[stop], verbose=0)
@@ -170,11 +174,10 @@ def test_killed_twice(tmp_path):
         process.send_signal(signal.SIGKILL)  # in the epoch that follows
         assert process.wait() == -signal.SIGKILL
         assert checkpoint.exists()
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    assert [row["epoch"] for row in rows(tmp_path)] == ["0", "1", "2"]
     whole, resumed = network(), network(seed=1)
     fit(whole, RECIPE, ARRAYS, verbose=0)
     fit(resumed, RECIPE, ARRAYS, out=tmp_path, verbose=0)
+    assert [row["epoch"] for row in rows(tmp_path)] == ["0", "1", "2"]
     assert_same_weights(resumed, whole)
 
 
