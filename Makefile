@@ -23,7 +23,8 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope \
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
-test: lint docs
+test: $(INSTALLED)
+	$(MAKE) --jobs=2 lint docs
 	KERAS_BACKEND=tensorflow $(PYTEST)
 	KERAS_BACKEND=jax $(PYTEST) $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \

@@ -5,7 +5,6 @@ numbers are those that the paper states as numbers; most of its results are figu
 """
 
 import dataclasses
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -21,9 +20,6 @@ DENSE_SIGMA0 = tuple(2.0 ** (i / 4) for i in range(-6, 6))
 
 # Appendix A.4: the pre-trained networks of STL-10 are tested with one more.
 STL10_PRETRAINED_SIGMA0 = (*SIX_SCALES, DENSE_SIGMA0[-1])
-
-# What objects of half the size have lost to the pixels, and more.
-BLUR = Augmentation(blur=1.6)
 
 # Accuracies at size factor 1 in percent, where the paper states numbers: for three
 # poolings together, or for the best of them (captions of the figures of Sec. 6.2).
@@ -89,16 +85,6 @@ def _two_stages(
             sigma0[stage],
         )
         for stage in sigma0
-    )
-
-
-def _augmented(
-    stages: Iterable[Stage], augmentations: Iterable[Augmentation]
-) -> tuple[Stage, ...]:
-    """The stages, each with an augmentation of its own."""
-    return tuple(
-        replace(stage, recipe=replace(stage.recipe, augmentation=augmentation))
-        for stage, augmentation in zip(stages, augmentations, strict=True)
     )
 
 
@@ -194,11 +180,11 @@ def _stl10_original(recipe: str) -> Experiment:
 
 def _mnist() -> dict[str, Experiment]:
     """The field's oldest scale benchmark, and its control."""
-    network = replace(
-        PRESETS["rescaled_fashion_mnist"], boundary="symmetric", scale_dropout=0.0
+    network = replace(PRESETS["rescaled_fashion_mnist"], boundary="symmetric")
+    stages = tuple(
+        replace(stage, recipe=replace(stage.recipe, augmentation=Augmentation()))
+        for stage in _two_stages("rescaled_fashion_mnist", network)
     )
-    stages = _two_stages("rescaled_fashion_mnist", network)
-    stages = _augmented(stages, [Augmentation(), BLUR])
     mnist = Experiment("beyond the paper: MNIST", "mnist", network, stages)
     control = replace(
         mnist,
@@ -228,8 +214,6 @@ def _digits() -> dict[str, Experiment]:
     # Under max pooling, zeros never win: no score is negative.
     to_zero = replace(experiments["logsumexp"], variant="dropout to zero")
     experiments |= {"separate_statistics": separate, "dropout_to_zero": to_zero}
-    blurred = _augmented(experiments["max"].stages, 2 * [BLUR])
-    experiments["blur"] = replace(experiments["max"], stages=blurred)
     jointly = (Stage("training", Recipe(8, 32), network.sigma0),)
     experiments["jointly"] = replace(experiments["max"], stages=jointly)
     return {f"digits_{name}": found for name, found in experiments.items()}

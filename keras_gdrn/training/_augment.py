@@ -28,11 +28,6 @@ class Augmentation:
             most 0.5. These four act in random order.
         cutout: Side in pixels of a square that is set to zero. Its center is any
             pixel of the image, so that a part of it may lie outside.
-        blur: Standard deviation in pixels, uniform in `[0, blur]`, of the discrete
-            Gaussian (Eq. discrete-gaussian-kernel) that smooths the image; its
-            surroundings are its mirror image. This is what small objects lose: a
-            central difference of first order smooths them by a variance of 1/3
-            squared pixels more than the derivative, whatever their size.
 
     Raises:
         ValueError: If a value is out of its range.
@@ -45,7 +40,6 @@ class Augmentation:
     saturation: float = 0.0
     hue: float = 0.0
     cutout: int = 0
-    blur: float = 0.0
 
     def __post_init__(self):
         check_number("padding", self.padding, whole=True)
@@ -55,7 +49,6 @@ class Augmentation:
         check_number("saturation", self.saturation)
         check_number("hue", self.hue, highest=0.5)
         check_number("cutout", self.cutout, whole=True)
-        check_number("blur", self.blur)
 
     @property
     def jitter(self) -> tuple[float, float, float, float]:
@@ -80,8 +73,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     Args:
         images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a NumPy array, or a
             TensorFlow tensor, inside `tf.data` or not. C is 1 or 3. Standardized
-            images, which the jitter would clip, can be cropped, flipped, cut out and
-            blurred.
+            images, which the jitter would clip, can be cropped, flipped and cut out.
         seed: Two integers.
         augmentation: An `Augmentation`.
 
@@ -116,8 +108,6 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
         images = steps.jitter(images, drawn.order, drawn.factors)
     if augmentation.cutout:
         images = steps.cutout(images, drawn.centers, augmentation.cutout)
-    if augmentation.blur:
-        images = steps.blur(images, drawn.sigma)
     return images
 
 

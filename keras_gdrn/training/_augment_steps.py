@@ -102,34 +102,3 @@ def cutout(images: Any, centers: Any, side: int) -> Any:
 def _within(index: Any, center: Any, side: int) -> Any:
     offset = index - (center - side // 2)
     return (offset >= 0) & (offset < side)
-
-
-def blur(images: Any, sigma: Any) -> Any:
-    """The discrete Gaussian, of `sigma` `(N,)` pixels, of the mirrored images.
-
-    Along each axis it multiplies the cosine of frequency ω by `exp(σ² (cos ω - 1))`.
-    """
-    xp = namespace(images)
-    rows, vertical = _cosines(images, 1)
-    columns, horizontal = _cosines(images, 2)
-    waves = xp.tensordot(images, rows, ([1], [1]))  # image, column, channel, wave
-    waves = xp.tensordot(waves, columns, ([1], [1]))  # image, channel, wave, wave
-    decay = vertical[:, None] + horizontal - 2.0
-    waves = waves * xp.exp(sigma[:, None, None, None] ** 2 * decay)
-    blurred = xp.tensordot(waves, rows, ([2], [0]))  # image, channel, wave, row
-    blurred = xp.tensordot(blurred, columns, ([2], [0]))  # image, channel, row, column
-    blurred = xp.transpose(blurred, (0, 2, 3, 1))
-    # An average is never beyond what it is of, but for rounding.
-    lowest = xp.min(images, axis=(1, 2), keepdims=True)
-    highest = xp.max(images, axis=(1, 2), keepdims=True)
-    return shaped_as(images, xp.clip(blurred, lowest, highest))
-
-
-def _cosines(images: Any, axis: int) -> tuple[Any, Any]:
-    """The orthonormal cosines (DCT-II) along an axis, a row each, and their `cos ω`."""
-    xp = namespace(images)
-    places = xp.asarray(indices(images, axis), dtype="float32")
-    omega = xp.asarray(np.pi, dtype="float32") * places / (places[-1] + 1.0)
-    waves = xp.cos(omega[:, None] * (places + 0.5))
-    norm = xp.sqrt(xp.sum(waves**2, axis=1, keepdims=True))
-    return waves / norm, xp.cos(omega)

@@ -16,7 +16,6 @@ class Draws(NamedTuple):
         order: `(N, 4)` int32, the steps of the jitter.
         factors: `(N, 4)` float32, of each step, for the hue its shift.
         centers: `(N, 2)` int32, of the cutout.
-        sigma: `(N,)` float32, of the blur.
     """
 
     corners: Any
@@ -24,13 +23,12 @@ class Draws(NamedTuple):
     order: Any
     factors: Any
     centers: Any
-    sigma: Any
 
 
 # Of each image: the types and shapes of its draws, and how many numbers these take.
-_DTYPES = ("int32", "bool", "int32", "float32", "int32", "float32")
-_SHAPES = ((2,), (), (4,), (4,), (2,), ())
-_ENDS = (2, 3, 7, 11, 13)  # the blur's come after those of all images
+_DTYPES = ("int32", "bool", "int32", "float32", "int32")
+_SHAPES = ((2,), (), (4,), (4,), (2,))
+_ENDS = (2, 3, 7, 11, 13)
 
 
 def draw(seed: Any, shape: Any, augmentation: Any) -> Draws:
@@ -52,7 +50,6 @@ def draw(seed: Any, shape: Any, augmentation: Any) -> Draws:
         np.argsort(order),
         lowest + (highest - lowest) * factor,
         center * (height, width),
-        augmentation.blur * random.random(count),
     )
     return Draws(*(part.astype(t) for part, t in zip(drawn, _DTYPES, strict=True)))
 

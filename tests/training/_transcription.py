@@ -3,8 +3,6 @@
 import colorsys
 
 import numpy as np
-from scipy.ndimage import correlate1d
-from scipy.special import ive
 
 
 def gray(image: np.ndarray) -> np.ndarray:
@@ -60,12 +58,4 @@ def cutout(image, center, side):
     image = image.copy()
     row, column = (c - side // 2 for c in center)
     image[max(row, 0) : max(row + side, 0), max(column, 0) : max(column + side, 0)] = 0
-    return image
-
-
-def blur(image, sigma):
-    kernel = ive(np.abs(np.arange(-40, 41)), float(sigma) ** 2)
-    image = image.astype("float64")
-    for axis in (0, 1):
-        image = correlate1d(image, kernel, axis=axis, mode="reflect")
     return image

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_gdrn.kernels import central_difference
 from keras_gdrn.training import RECIPES, Augmentation, augment
 from keras_gdrn.training import _augment_steps as steps
 from keras_gdrn.training._draws import draw
@@ -55,35 +54,6 @@ def test_cutout(center, side, kind):
     expected = transcription.cutout(given[0], center, side)
     np.testing.assert_array_equal(found[0], expected)
     assert expected[center].max() == 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_blur(kind):
-    given = images(count=4)
-    sigma = np.array([0, 0.5, 1, 2.5], "float32")
-    found = steps.blur(kind(given), kind(sigma))
-    for image, result, value in zip(given, found, sigma, strict=True):
-        expected = transcription.blur(image, value)
-        np.testing.assert_allclose(result, expected, atol=3e-6)
-    assert np.std(found[3]) < np.std(given[3]) / 2  # it did something
-
-
-def test_blur_is_uniform_in_standard_deviation():
-    given = np.zeros((2000, 1, 33, 1), "float32")
-    given[:, 0, 16] = 1
-    found = augment(given, (11, 12), Augmentation(blur=1.6))
-    sigma = np.sqrt(np.sum(found[:, 0, :, 0] * (np.arange(33) - 16.0) ** 2, axis=1))
-    quantiles = np.quantile(sigma, [0, 0.25, 0.5, 0.75, 1])
-    np.testing.assert_allclose(quantiles, np.linspace(0, 1.6, 5), atol=0.05)
-
-
-def test_a_central_difference_smooths_by_a_third_of_a_squared_pixel():
-    """What `blur` is for: the derivative of the smoothed wave, not of the wave."""
-    wave = 0.3  # radians for each pixel
-    response = 2 * central_difference(1)[2] * np.sin(wave)
-    smoothed = wave * np.exp(-(wave**2) / 2 / 3)
-    assert abs(response - smoothed) < 1e-4
-    assert abs(response - wave) > 4e-3
 
 
 def test_flip_is_of_some_images():
@@ -166,7 +136,7 @@ def test_nothing_is_done_by_default():
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_same_in_a_pipeline(channels):
     given = images(channels=channels)
-    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3, 1.5)
+    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
     data = tf.data.Dataset.from_tensors(given)
     data = data.map(lambda batch: augment(batch, (0, 1), everything))
     (found,) = data.as_numpy_iterator()
@@ -180,7 +150,7 @@ def test_the_same_in_a_pipeline(channels):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_batches_of_unknown_size(channels):
     data = tf.data.Dataset.from_tensor_slices(images(channels=channels)).batch(10)
-    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3, 1.5)
+    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
     for augmentation in (RECIPES["stl10"].augmentation, PAPER, everything):
         found = data.map(lambda batch, by=augmentation: augment(batch, (0, 1), by))
         assert found.element_spec.shape.as_list() == [None, 7, 9, channels]
@@ -190,7 +160,7 @@ def test_batches_of_unknown_size(channels):
 @pytest.mark.parametrize("count", [0, 5])
 def test_sizes_that_a_graph_does_not_know(count):
     given = images(count=count)
-    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3, 1.5)
+    everything = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
     graph = tf.function(
         lambda batch: augment(batch, (0, 1), everything),
         input_signature=[tf.TensorSpec((None, None, None, 3))],
@@ -221,7 +191,6 @@ def test_other_shapes_are_refused(shape):
         *(("brightness", value) for value in (-0.1, float("nan"), float("inf"))),
         *(("hue", value) for value in (-0.1, 0.6)),
         ("cutout", 2.0),
-        *(("blur", value) for value in (-0.1, float("nan"), "half")),
     ],
 )
 def test_values_are_checked(name, value):
