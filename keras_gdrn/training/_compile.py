@@ -56,9 +56,12 @@ def compile_by(
         jit_compile=jit_compile,
         steps_per_execution=steps_per_execution,
     )
-    # Its variables must exist before they are restored, and before the first step is
+    # The variables must exist before they are restored, and before the first step is
     # traced: otherwise TensorFlow would trace it twice.
     model.optimizer.build(model.trainable_variables)
+    nothing = keras.ops.zeros((1, model.output_shape[-1]))
+    model.compute_metrics(None, nothing, nothing)
+    model.reset_metrics()
 
 
 def _accuracy(classes: int) -> str | keras.metrics.Metric:

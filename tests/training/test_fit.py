@@ -202,6 +202,26 @@ def test_calls_share_a_time_limit(tmp_path):
     assert limit.longest == pytest.approx(max(found.history["seconds"]), abs=0.1)
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TensorFlow traces twice"
+)
+def test_a_step_is_traced_once(monkeypatch):
+    """Twice, if a variable is made in it: `compile` leaves some to the first step."""
+    traced, step = [], keras.Sequential.train_step
+
+    def train_step(model, data):
+        traced.append(data)
+        return step(model, data)
+
+    monkeypatch.setattr(keras.Sequential, "train_step", train_step)
+    model = network()
+    fit(model, RECIPE, ARRAYS, validation_data=ARRAYS, verbose=0)
+    assert len(traced) == 1
+    model.compile("adamw", "categorical_crossentropy", metrics=["accuracy"])
+    model.fit(ARRAYS[0], keras.ops.one_hot(ARRAYS[1], 10), verbose=0)
+    assert len(traced) == 1 + 2
+
+
 @pytest.mark.slow
 def test_it_learns():
     data = digits(limit=300)
