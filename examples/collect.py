@@ -111,7 +111,10 @@ def report(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
-    """A row for the runs that differ in their seed alone."""
+    """A row for the runs that differ in their seed alone.
+
+    Stages that runs have taken over from others are in one row, that of the others.
+    """
     groups: dict[str, list] = {}
     for record in records:
         for name, accuracies in record["accuracies"].items():
@@ -119,9 +122,13 @@ def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
             groups.setdefault(label, []).append((record["factors"], accuracies))
     factors = sorted({f for runs in groups.values() for own, _ in runs for f in own})
     rows = [["network", "seeds", *map(size_label, factors), "mean"]]
+    told = []
     for label, runs in groups.items():
         if any(list(own) != factors for own, _ in runs):
             continue  # tested at one size
+        if ", " in label and runs in told:
+            continue
+        told.append(runs)
         table = 100 * np.array([accuracies for _, accuracies in runs])
         table = np.column_stack([table, table.mean(axis=1)])
         rows.append([label, str(len(runs)), *map(_mean_and_deviation, table.T)])

@@ -66,21 +66,23 @@ def test_a_stage_that_runs_share_has_one_row_and_one_curve(examples):
 def test_seeds_are_put_together(examples):
     from collect import over_seeds
 
-    def run(seed, accuracies, more=""):
-        command = f"python examples/reproduce.py one --budget small --seed {seed}{more}"
-        return record("one", [0.5] * 3, accuracies) | {"command": command}
+    def run(seed, accuracies, more="", name="one"):
+        command = f"python examples/reproduce.py {name} --budget small --seed {seed}"
+        return record(name, [0.5] * 3, accuracies) | {"command": command + more}
 
     text = over_seeds(
         [
             run(0, [0.5, 0.9, 0.7]),
             run(1, [0.7, 0.9, 0.5], " --out runs/other"),
             run(0, [0.8, 0.8, 0.8], " --jit --receptive-field whole"),
+            run(0, [0.4, 0.4, 0.4], " --start-from runs/one", "two"),
+            run(1, [0.6, 0.6, 0.6], " --start-from runs/other", "two"),
         ]
     )
     table = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.splitlines()
-        if line.startswith("| one")
+        if line.startswith(("| one", "| two"))
     ]
     deviation = np.std([50, 70], ddof=1)
     ends, middle = f"60.0 ± {deviation:.1f}", "90.0 ± 0.0"
@@ -89,4 +91,5 @@ def test_seeds_are_put_together(examples):
         ["one", "2", ends, middle, ends, "70.0 ± 0.0"],
         ["one, first_stage --jit --receptive-field whole", "1", *["50.0"] * 4],
         ["one --jit --receptive-field whole", "1", *["80.0"] * 4],
+        ["two", "2", *[f"50.0 ± {deviation:.1f}"] * 4],
     ]
