@@ -60,6 +60,8 @@ def detector() -> keras.Model:
     model = keras.Model(image, ScaleChannels(class_maps(), SIGMA0)(image))
     loss = keras.losses.BinaryFocalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(0.01), loss)
+    # Else TensorFlow traces the first step twice.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 

@@ -72,6 +72,8 @@ def segmentation_network() -> keras.Model:
     model = keras.Model(image, ScalePooling("max")(maps))
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(0.01), loss)
+    # Else TensorFlow traces the first step twice.
+    model.optimizer.build(model.trainable_variables)
     return model
 
 
