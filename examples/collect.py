@@ -86,9 +86,10 @@ def networks(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple]:
     for record in records:
         for name, accuracies in record["accuracies"].items():
             stage = name.partition(", ")[2]
-            if stage and (stage, *accuracies) in stages:
+            key = (stage, record["seed"], *accuracies)
+            if stage and key in stages:
                 continue
-            stages.add((stage, *accuracies))
+            stages.add(key)
             found.append((record, name, accuracies))
     times = Counter(name for _, name, _ in found)
     for record, name, accuracies in found:
@@ -111,24 +112,16 @@ def report(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
-    """A row for the runs that differ in their seed alone.
-
-    Stages that runs have taken over from others are in one row, that of the others.
-    """
+    """A row for the runs that differ in their seed alone."""
     groups: dict[str, list] = {}
-    for record in records:
-        for name, accuracies in record["accuracies"].items():
-            label = " ".join([name, *_options(record["command"], _NOT_DECISIVE)])
-            groups.setdefault(label, []).append((record["factors"], accuracies))
+    for record, name, _, accuracies in networks(records):
+        label = " ".join([name, *_options(record["command"], _NOT_DECISIVE)])
+        groups.setdefault(label, []).append((record["factors"], accuracies))
     factors = sorted({f for runs in groups.values() for own, _ in runs for f in own})
     rows = [["network", "seeds", *map(size_label, factors), "mean"]]
-    told = []
     for label, runs in groups.items():
         if any(list(own) != factors for own, _ in runs):
             continue  # tested at one size
-        if ", " in label and runs in told:
-            continue
-        told.append(runs)
         table = 100 * np.array([accuracies for _, accuracies in runs])
         table = np.column_stack([table, table.mean(axis=1)])
         rows.append([label, str(len(runs)), *map(_mean_and_deviation, table.T)])

@@ -66,15 +66,16 @@ def test_a_stage_that_runs_share_has_one_row_and_one_curve(examples):
 def test_seeds_are_put_together(examples):
     from collect import over_seeds
 
-    def run(seed, accuracies, more="", name="one"):
+    def run(seed, accuracies, more="", name="one", first_stage=0.5):
         command = f"python examples/reproduce.py {name} --budget small --seed {seed}"
-        return record(name, [0.5] * 3, accuracies) | {"command": command + more}
+        found = record(name, [first_stage] * 3, accuracies)
+        return found | {"command": command + more, "seed": seed}
 
     text = over_seeds(
         [
             run(0, [0.5, 0.9, 0.7]),
             run(1, [0.7, 0.9, 0.5], " --out runs/other"),
-            run(0, [0.8, 0.8, 0.8], " --jit --receptive-field whole"),
+            run(0, [0.8, 0.8, 0.8], " --jit --receptive-field whole", "one", 0.6),
             run(0, [0.4, 0.4, 0.4], " --start-from runs/one", "two"),
             run(1, [0.6, 0.6, 0.6], " --start-from runs/other", "two"),
         ]
@@ -89,7 +90,7 @@ def test_seeds_are_put_together(examples):
     assert table == [
         ["one, first_stage", "2", *["50.0 ± 0.0"] * 4],
         ["one", "2", ends, middle, ends, "70.0 ± 0.0"],
-        ["one, first_stage --jit --receptive-field whole", "1", *["50.0"] * 4],
+        ["one, first_stage --jit --receptive-field whole", "1", *["60.0"] * 4],
         ["one --jit --receptive-field whole", "1", *["80.0"] * 4],
         ["two", "2", *[f"50.0 ± {deviation:.1f}"] * 4],
     ]
