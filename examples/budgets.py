@@ -58,7 +58,7 @@ _ALL = {"limit": None, "joint_limit": None, "test_limit": None}
 MEDIUM = {
     "mnist": replace(_MNIST, epochs=10, tuned_limit=None, **_ALL),
     "fashion_mnist": replace(_MNIST, epochs=10, tuned_limit=None, **_ALL),
-    "cifar10": replace(SMALL["cifar10"], tuned_limit=20000, **_ALL),
+    "cifar10": replace(SMALL["cifar10"], tuned_limit=None, **_ALL),
     "stl10": replace(SMALL["stl10"], epochs=30, **_ALL),
     "stl10_original": replace(SMALL["stl10_original"], epochs=30),
 }

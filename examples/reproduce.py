@@ -165,6 +165,8 @@ def with_network(experiment: Experiment, options: argparse.Namespace) -> Experim
     changes = {}
     if options.receptive_field != "auto":
         changes["receptive_field"] = options.receptive_field
+    if options.subpixel:
+        changes["subpixel"] = True
     if options.head_initializer:
         changes["head_initializer"] = options.head_initializer
     if options.canvas:
@@ -194,6 +196,11 @@ def parse() -> argparse.Namespace:
         default="auto",
         metavar="Q",
         help="half-width of what is evaluated, in standard deviations; or `whole`",
+    )
+    add(
+        "--subpixel",
+        action="store_true",
+        help="scale channels of less than a pixel look between the pixels",
     )
     add(
         "--head-initializer",

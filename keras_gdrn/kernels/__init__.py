@@ -16,6 +16,7 @@ from keras_gdrn.kernels._axis import (
 )
 from keras_gdrn.kernels._discrete import (
     central_difference,
+    cubic,
     discrete_gaussian,
     fourier_response,
     gaussian_derivative,
@@ -30,6 +31,7 @@ __all__ = [
     "axis_factors",
     "axis_operator",
     "central_difference",
+    "cubic",
     "discrete_gaussian",
     "fourier_response",
     "gaussian_derivative",

@@ -73,7 +73,9 @@ class AxisFactors:
         return sum(matrix.nbytes for matrix in matrices if matrix is not None)
 
 
-def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndarray:
+def axis_operator(
+    size: int, sigma: float, order: int, boundary: str, step: float = 1.0
+) -> np.ndarray:
     """Matrix `K_order` that applies the 1-D kernel along an axis of `size` pixels.
 
     Args:
@@ -82,6 +84,7 @@ def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndar
         order: Order of differentiation, at least 0.
         boundary: `"zero"` (pixels outside the image are zero) or `"symmetric"`
             (half-sample mirror: `x[-1 - n] = x[n]`, repeated as often as needed).
+        step: As for `gaussian_derivative`.
 
     Returns:
         A float64 array `(size, size)`: `K @ x` is the response to the signal `x`.
@@ -94,10 +97,10 @@ def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndar
         raise ValueError(f"`size` must be >= 1. Received: size={size}")
     pixels = np.arange(size)
     if boundary == "zero":
-        kernel = gaussian_derivative(sigma, order, size - 1)
+        kernel = gaussian_derivative(sigma, order, size - 1, step)
         return kernel[pixels[None, :] - pixels[:, None] + size - 1]
-    radius = support_radius(sigma) + order
-    kernel = gaussian_derivative(sigma, order, radius)
+    radius = support_radius(sigma, step) + order
+    kernel = gaussian_derivative(sigma, order, radius, step)
     position = pixels[:, None] + np.arange(-radius, radius + 1)
     folded = position % (2 * size)
     column = np.minimum(folded, 2 * size - 1 - folded)
@@ -118,6 +121,7 @@ def axis_factors(
     epsilon: float,
     outputs: int | None = None,
     influence: float = math.inf,
+    step: float = 1.0,
 ) -> AxisFactors:
     """Shared low-rank factors of `K_0, …, K_order` along one axis.
 
@@ -141,6 +145,7 @@ def axis_factors(
         outputs: How many outputs are needed, around the center; by default all.
         influence: An output at distance `p` from the center, in pixels, has the weight
             `exp(-p² / (2 influence²))`, at least 0.01; by default all weigh the same.
+        step: As for `gaussian_derivative`.
 
     Returns:
         `AxisFactors` of read-only arrays. The same arguments give the same object.
@@ -149,7 +154,7 @@ def axis_factors(
     margin = (size - outputs) // 2
     operators = np.stack(
         [
-            axis_operator(size, sigma, a, boundary)[margin : margin + outputs]
+            axis_operator(size, sigma, a, boundary, step)[margin : margin + outputs]
             for a in range(order + 1)
         ]
     )

@@ -54,28 +54,52 @@ def discrete_gaussian(sigma: float, radius: int) -> np.ndarray:
     return ive(np.abs(np.arange(-radius, radius + 1)), float(sigma) ** 2)
 
 
-def gaussian_derivative(sigma: float, order: int, radius: int) -> np.ndarray:
+def gaussian_derivative(
+    sigma: float, order: int, radius: int, step: float = 1.0
+) -> np.ndarray:
     """Scale-normalized 1-D kernel `sigma**order δ^order T(·; sigma)`.
+
+    With a `step` of less than a pixel it is the kernel on a grid of this step, applied
+    to the cubic interpolation of the signal there: `k(n) = Σ_m w(m step - n) k'(m)`
+    with `k'` the kernel of `sigma / step` and `w` the `cubic`. So it comes closer to
+    the derivative of the Gaussian where σ is less than a pixel.
 
     Args:
         sigma: Standard deviation σ in pixels.
         order: Order of differentiation, at least 0.
         radius: Largest distance from the center, in pixels.
+        step: Step of the grid in pixels, at most 1.
 
     Returns:
         A float64 array of length `2 * radius + 1`, to be used as a correlation: a ramp
         that rises along the axis is answered by `+sigma` at order 1.
     """
+    if step < 1:
+        fine = math.ceil((radius + 2) / step)  # the cubic reaches two pixels
+        pixel, point = (np.arange(-end, end + 1) for end in (radius, fine))
+        interpolation = cubic(step * point - pixel[:, None])
+        return interpolation @ gaussian_derivative(sigma / step, order, fine)
     stencil = central_difference(order)
     smooth = discrete_gaussian(sigma, radius + len(stencil) // 2)
     return sigma**order * np.convolve(smooth, stencil[::-1], mode="valid")[::-1]
+
+
+def cubic(x: np.ndarray) -> np.ndarray:
+    """The cubic convolution kernel of Keys (1981) at a = -1/2, zero from |x| = 2.
+
+    What it interpolates from the values at all pixels is exact for parabolas.
+    """
+    x = np.abs(x)
+    inner = (1.5 * x - 2.5) * x**2 + 1.0
+    outer = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    return np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def fourier_response(theta: np.ndarray, sigma: float, order: int) -> np.ndarray:
     """Closed form of the kernel in the Fourier domain.
 
     `sigma**a (i sin θ)**(a mod 2) (2 cos θ - 2)**⌊a/2⌋ exp(-s (1 - cos θ))`: the factor
-    by which correlation with `gaussian_derivative` multiplies `exp(i θ n)`.
+    by which correlation with `gaussian_derivative` (of step 1) multiplies `exp(i θ n)`.
 
     Args:
         theta: Angular frequencies in radians per pixel, any shape.
@@ -121,16 +145,19 @@ def truncation_radius(sigma: float, epsilon: float, dimensions: int = 1) -> int:
     return int(np.argmax(-np.expm1(dimensions * np.log1p(-tails)) <= epsilon))
 
 
-def support_radius(sigma: float) -> int:
+def support_radius(sigma: float, step: float = 1.0) -> int:
     """Radius outside which `T(·; sigma)` vanishes to float64 rounding.
 
     Args:
         sigma: Standard deviation σ in pixels.
+        step: As for `gaussian_derivative`.
 
     Returns:
         The radius in pixels.
     """
     check_sigma(sigma)
+    if step < 1:
+        return math.ceil(step * support_radius(sigma / step)) + 2
     radius = math.ceil(10 * sigma) + 20
     tail = ive(np.arange(radius + 1), float(sigma) ** 2)
     return int(np.count_nonzero(tail > _ROUNDING))

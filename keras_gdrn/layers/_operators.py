@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from keras import ops
 
 from keras_gdrn import kernels
@@ -19,18 +20,18 @@ def constant_factors(
 ) -> Factors:
     """At each initial scale, the low-rank factors of each axis."""
 
-    def factors(scale, size, outputs, whole, influence):
+    def factors(scale, step, size, outputs, whole, influence):
         rule = "symmetric" if is_mirrored(size, whole, boundary) else "zero"
         return kernels.axis_factors(
-            size, scale * sigma, order, rule, epsilon, outputs, influence
+            size, scale * sigma, order, rule, epsilon, outputs, influence, step
         )
 
     return tuple(
         tuple(
-            factors(scale, *axis, asked.influence)
+            factors(scale, step, *axis, asked.influence)
             for axis in _axes(given, asked, whole)
         )
-        for scale, given, asked, whole in _scales(entering, leaving)
+        for scale, step, given, asked, whole in _scales(entering, leaving)
     )
 
 
@@ -56,25 +57,28 @@ def factors_in_graph(
     relative = sigma if log_sigma is None else ops.exp(ops.cast(log_sigma, dtype))
     sigmas = ops.convert_to_tensor(entering.sigma0, dtype) * relative
 
-    def operators(sigmas, size, outputs, whole):
+    def operators(sigmas, step, size, outputs, whole):
         radius = reach if log_sigma is None else reach + 10 * size
         mirrored = is_mirrored(size, whole, boundary)
-        orders = spectral_operators(size, sigmas, order, mirrored, radius, dtype)
+        # A kernel between the pixels may grow fourfold when σ is trained.
+        grid = (step, reach if log_sigma is None else 4 * reach)
+        orders = spectral_operators(size, sigmas, order, mirrored, radius, dtype, grid)
         margin = (size - outputs) // 2
         return [operator[:, margin : margin + outputs] for operator in orders]
 
     # Whole maps have one size: all scales at once, as the operations are most of what
     # tracing and exporting a network costs then.
     scales = _scales(entering, leaving)
-    step = len(scales) if entering.extent is None else 1
+    alike = entering.extent is None and set(entering.steps) == {1.0}
+    together = len(scales) if alike else 1
     factors = []
-    for first in range(0, len(scales), step):
-        _, given, asked, whole = scales[first]
-        some = sigmas[first : first + step]
-        axes = [operators(some, *axis) for axis in _axes(given, asked, whole)]
+    for first in range(0, len(scales), together):
+        _, step, given, asked, whole = scales[first]
+        some = sigmas[first : first + together]
+        axes = [operators(some, step, *axis) for axis in _axes(given, asked, whole)]
         factors += [
             [kernels.AxisFactors(None, [jet[i] for jet in jets], None) for jets in axes]
-            for i in range(step)
+            for i in range(together)
         ]
     return factors
 
@@ -92,8 +96,14 @@ def is_mirrored(size, whole, boundary: str):
 
 def _scales(
     entering: Windows, leaving: Windows
-) -> list[tuple[float, Window, Window, tuple]]:
-    windows = zip(entering.sigma0, entering.of_scales, leaving.of_scales, strict=True)
+) -> list[tuple[float, float, Window, Window, tuple]]:
+    windows = zip(
+        entering.sigma0,
+        entering.steps,
+        entering.of_scales,
+        leaving.of_scales,
+        strict=True,
+    )
     return [(*of_scale, entering.spatial) for of_scale in windows]
 
 
@@ -101,7 +111,9 @@ def _axes(given: Window, asked: Window, whole: tuple):
     return zip(given.sizes, asked.sizes, whole, strict=True)
 
 
-def spectral_operators(size, sigma, order: int, mirrored, reach, dtype) -> list:
+def spectral_operators(
+    size, sigma, order: int, mirrored, reach, dtype, grid: tuple = (1.0, 0)
+) -> list:
     """The operators `K_0, …, K_order` of one axis, made inside the graph.
 
     Differentiable in `sigma`, and usable where the length of the axis is known only
@@ -112,6 +124,9 @@ def spectral_operators(size, sigma, order: int, mirrored, reach, dtype) -> list:
         sigma: Scales in pixels, a tensor `(scales,)`.
         mirrored: Whether the mirror image lies outside, or zeros.
         reach: Radius in pixels where all kernels have vanished.
+        grid: Step of the grid that the kernels are from (see
+            `kernels.gaussian_derivative`), and, where that is less than a pixel, the
+            radius in pixels, a number, at which they are cut off.
 
     Returns:
         List of `order + 1` tensors `(scales, size, size)`.
@@ -119,7 +134,7 @@ def spectral_operators(size, sigma, order: int, mirrored, reach, dtype) -> list:
     # The sum repeats the kernel with a period of 2 half: of period 2 size, that *is*
     # the half-sample mirror; otherwise, the copies must be out of reach.
     half = _chosen(mirrored, size, (size + reach + 1) // 2)
-    kernels = _spectral_kernels(half, size, sigma, order, dtype)
+    kernels = _spectral_kernels(half, size, sigma, order, dtype, *grid)
     pixel = ops.arange(size)
     offset = pixel[None, :] - pixel[:, None]
     operators = [_gathered(kernel, offset, a % 2) for a, kernel in enumerate(kernels)]
@@ -141,29 +156,66 @@ def _chosen(condition, yes, no):
     return ops.where(condition, yes, no)
 
 
-def _spectral_kernels(half, size, sigma, order: int, dtype) -> list:
+def _spectral_kernels(
+    half, size, sigma, order: int, dtype, step: float = 1.0, radius: int = 0
+) -> list:
     """`k_a(n) = 1/(2 half) Σ_θ K̂_a(θ) exp(-i θ n)` for n = 0, …, size, at each scale.
 
-    The closed form of the Fourier transform (`kernels.fourier_response`), summed over
-    `2 half` sampled frequencies, of which the negative ones mirror the others.
+    The Fourier transform, summed over `2 half` sampled frequencies, of which the
+    negative ones mirror the others.
     """
     frequency = ops.arange(half + 1)
-    # Reduced before the division: large products would lose the phase's low digits.
-    phase = (frequency[:, None] * ops.arange(size + 1)) % (2 * half)
-    unit = math.pi / ops.cast(half, dtype)
-    phase, theta = ops.cast(phase, dtype) * unit, ops.cast(frequency, dtype) * unit
-    curvature = 4 * ops.square(ops.sin(theta / 2))
+    waves = _waves(half, size, dtype)
     inner = (frequency > 0) & (frequency < half)
     weight = ops.cast(ops.where(inner, 2.0, 1.0), dtype) / (2 * ops.cast(half, dtype))
-    sigma = sigma[:, None]
-    spectrum = weight * ops.exp(-0.5 * sigma**2 * curvature)
-    even, odd = (1, ops.cos(phase)), (ops.sin(theta), ops.sin(phase))
-    kernels = []
-    for a in range(order + 1):
-        difference, wave = odd if a % 2 else even
-        response = sigma**a * difference * (-curvature) ** (a // 2) * spectrum
-        kernels.append(ops.matmul(response, wave))
-    return kernels
+    if step < 1:
+        transforms = _between_pixels(half, sigma, order, dtype, step, radius)
+    else:
+        theta = ops.cast(frequency, dtype) * (math.pi / ops.cast(half, dtype))
+        transforms = _closed_form(theta, sigma[:, None], order)
+    return [
+        ops.matmul(transform * weight, waves[a % 2])
+        for a, transform in enumerate(transforms)
+    ]
+
+
+def _waves(half, size, dtype) -> tuple:
+    """`cos θ n` and `sin θ n` at the sampled frequencies, for n = 0, …, size."""
+    # Reduced before the division: large products would lose the phase's low digits.
+    phase = (ops.arange(half + 1)[:, None] * ops.arange(size + 1)) % (2 * half)
+    phase = ops.cast(phase, dtype) * (math.pi / ops.cast(half, dtype))
+    return ops.cos(phase), ops.sin(phase)
+
+
+def _closed_form(theta, sigma, order: int) -> list:
+    """`K̂_a(θ)` of the discrete kernels (`kernels.fourier_response`), without `i`."""
+    curvature = 4 * ops.square(ops.sin(theta / 2))
+    gaussian = ops.exp(-0.5 * sigma**2 * curvature)
+    return [
+        sigma**a
+        * (ops.sin(theta) if a % 2 else 1)
+        * (-curvature) ** (a // 2)
+        * gaussian
+        for a in range(order + 1)
+    ]
+
+
+def _between_pixels(half, sigma, order: int, dtype, step: float, radius: int) -> list:
+    """`K̂_a(θ)` of kernels on a grid of less than a pixel, and cubic interpolation."""
+    points = math.ceil((radius + 2) / step)
+    fine = _spectral_kernels(points + 1, points, sigma / step, order, dtype)
+    pixel, point = np.arange(radius + 1)[:, None], step * np.arange(points + 1)
+    ahead, behind = kernels.cubic(point - pixel), kernels.cubic(point + pixel)
+    behind[:, 0] = 0  # the point in the middle counts once
+    waves = _waves(half, radius, dtype)
+    twice = ops.where(ops.arange(radius + 1) > 0, 2.0, 1.0)
+    transforms = []
+    for a, kernel in enumerate(fine):
+        interpolation = ops.convert_to_tensor(ahead + (-1) ** a * behind, dtype)
+        on_pixels = ops.matmul(kernel, ops.transpose(interpolation))
+        on_pixels = on_pixels * ops.cast(twice, dtype)
+        transforms.append(ops.matmul(on_pixels, ops.transpose(waves[a % 2])))
+    return transforms
 
 
 def _gathered(kernel, offset, odd: int):

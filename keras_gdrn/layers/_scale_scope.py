@@ -14,12 +14,14 @@ class Scope:
 
     Attributes:
         scales: Initial scales σ_0 of the maps, in order.
+        subpixel: Whether those with σ_0 < 1 look between the pixels.
         entering, leaving: The windows of the layer's input and output, where maps are
             packed (see `_windows`). `None` where they are whole maps, folded into the
             batch one scale after another.
     """
 
     scales: tuple[float, ...] = (1.0,)
+    subpixel: bool = False
     entering: Windows | None = None
     leaving: Windows | None = None
 
@@ -41,19 +43,26 @@ def current_windows() -> tuple[Windows | None, Windows | None]:
     return scope.entering, scope.leaving
 
 
-def scale_scope(scales: tuple[float, ...]):
+def whole_maps(spatial: tuple) -> Windows:
+    """Windows as large as the maps, at the scales of the maps that a layer is given."""
+    scope = _scope.get()
+    return Windows(spatial, scope.scales, scope.subpixel)
+
+
+def scale_scope(scales: tuple[float, ...], subpixel: bool):
     """Applies the layers called inside at several initial scales."""
     if _scope.get() is not _ALONE:
         raise ValueError(
             "`ScaleChannels` cannot be nested in another `ScaleChannels`: "
             f"the outer one is already applied at sigma0={current_scales()}."
         )
-    return _within(Scope(scales))
+    return _within(Scope(scales, subpixel))
 
 
 def between(entering: Windows | None, leaving: Windows | None):
     """Applies the layers called inside to maps of these windows."""
-    return _within(Scope(current_scales(), entering, leaving))
+    scope = _scope.get()
+    return _within(dataclasses.replace(scope, entering=entering, leaving=leaving))
 
 
 @contextlib.contextmanager

@@ -50,6 +50,7 @@ class Windows:
     Attributes:
         spatial: Sizes of the whole maps.
         sigma0: Initial scales.
+        subpixel: Whether those below one pixel look between the pixels.
         extent: Half-width of the windows, in standard deviations of the influence on
             the answer; `None` for whole maps.
         deviation: That standard deviation, in units of the initial scale.
@@ -57,6 +58,7 @@ class Windows:
 
     spatial: tuple
     sigma0: tuple[float, ...]
+    subpixel: bool = False
     extent: float | None = None
     deviation: float = 0.0
 
@@ -64,6 +66,11 @@ class Windows:
         """Of the input of a layer at scale `sigma` whose output has these windows."""
         deviation = deviation_before(self.deviation, sigma)
         return dataclasses.replace(self, deviation=deviation)
+
+    @property
+    def steps(self) -> list[float]:
+        """Step of the grid, in pixels, on which each scale has its kernels."""
+        return [min(scale, 1.0) if self.subpixel else 1.0 for scale in self.sigma0]
 
     @functools.cached_property
     def of_scales(self) -> list[Window]:

@@ -19,7 +19,11 @@ from keras_gdrn.layers._arguments import (
     check_rank,
 )
 from keras_gdrn.layers._operators import constant_factors, factors_in_graph
-from keras_gdrn.layers._scale_scope import current_scales, current_windows
+from keras_gdrn.layers._scale_scope import (
+    current_scales,
+    current_windows,
+    whole_maps,
+)
 from keras_gdrn.layers._windows import Windows, folded, unfolded
 
 
@@ -256,10 +260,10 @@ class GaussDerConv(keras.layers.Layer):
             y = self._between(flat, kernel, entering, leaving)
             ones = (1,) * (len(x.shape) - 3)
             return ops.reshape(y, (ops.shape(y)[0], -1, *ones, y.shape[-1]))
-        scales, spatial = current_scales(), tuple(ops.shape(x)[1:-1])
-        whole = Windows(spatial, scales)
-        y = self._between(unfolded(x, len(scales)), kernel, whole, whole)
-        return folded(y, len(scales), spatial)
+        whole = whole_maps(tuple(ops.shape(x)[1:-1]))
+        scales = len(whole.sigma0)
+        y = self._between(unfolded(x, scales), kernel, whole, whole)
+        return folded(y, scales, whole.spatial)
 
     def _between(self, x, kernel, entering: Windows, leaving: Windows):
         static = all(isinstance(size, int) for size in entering.spatial)

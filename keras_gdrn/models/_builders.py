@@ -125,6 +125,7 @@ def gauss_der_resnet(
     scale_pooling: str = "max",
     scale_dropout: float = 0.0,
     receptive_field: float | str | None = "auto",
+    subpixel: bool = False,
     name: str = "gauss_der_resnet",
     **channel,
 ) -> keras.Model:
@@ -143,6 +144,8 @@ def gauss_der_resnet(
             training.
         receptive_field: How much of the maps is evaluated, as `ScaleChannels`; `None`
             for whole maps, as in the paper.
+        subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
+            `ScaleChannels`.
         **channel: Further arguments of `scale_channel`.
 
     Returns:
@@ -160,9 +163,9 @@ def gauss_der_resnet(
     """
     network = scale_channel(input_shape, classes, widths, ratio, **channel)
     image = keras.Input(input_shape, name="image")
-    scores = ScaleChannels(network, sigma0, receptive_field, name="scale_channels")(
-        image
-    )
+    scores = ScaleChannels(
+        network, sigma0, receptive_field, subpixel, name="scale_channels"
+    )(image)
     pooling = ScalePooling(
         scale_pooling, dropout=scale_dropout, name="scale_pooling", dtype="float32"
     )

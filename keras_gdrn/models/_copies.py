@@ -42,6 +42,7 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
         "network": layer.network,
         "sigma0": layer.sigma0,
         "receptive_field": layer.receptive_field,
+        "subpixel": layer.subpixel,
         **changes,
     }
     kind = type(layer)  # a subclass stays one

@@ -38,7 +38,7 @@ class Preset:
         spatial_selection, head_initializer, zero_order, separable_blocks, residual: As
             `scale_channel`.
         boundary, epsilon: As `GaussDerConv`.
-        receptive_field: As `ScaleChannels`.
+        receptive_field, subpixel: As `ScaleChannels`.
     """
 
     input_shape: tuple[int, int, int]
@@ -56,6 +56,7 @@ class Preset:
     boundary: str = "zero"
     epsilon: float = 1e-3
     receptive_field: float | str | None = "auto"
+    subpixel: bool = False
 
 
 _FASHION_MNIST = Preset(
@@ -130,8 +131,8 @@ def from_preset(name: str, weights: str | None = None, **overrides: Any) -> kera
         **overrides: Arguments of `gauss_der_resnet` that replace the preset's or go
             beyond it, such as `input_shape`, `widths` or `scale_pooling`. With
             `weights`, only those under which the weights keep their meaning:
-            `input_shape`, `sigma0`, the pooling over scales, `receptive_field`; and
-            `classes`, for which the last layer begins anew.
+            `input_shape`, `sigma0`, the pooling over scales, `receptive_field`,
+            `subpixel`; and `classes`, for which the last layer begins anew.
 
     Returns:
         Functional model, as `gauss_der_resnet` builds it.

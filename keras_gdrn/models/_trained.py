@@ -24,6 +24,7 @@ _FREE = {
     "scale_dropout",
     "scale_pooling",
     "sigma0",
+    "subpixel",
 }
 
 
