@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_gdrn._checks import check_factor
 from keras_gdrn.data._separable import apply_matrices, as_images, image_size
-from keras_gdrn.kernels import cubic
 
 
 def imresize(images: Any, factor: float) -> Any:
@@ -84,6 +83,14 @@ def resize_rows(size: int, factor: float, outputs: np.ndarray) -> np.ndarray:
     at = np.arange(len(outputs))[:, None], mirror(samples.astype(int), size)
     np.add.at(matrix, at, weights)
     return matrix
+
+
+def cubic(x: np.ndarray) -> np.ndarray:
+    """The cubic convolution kernel of Keys (1981) at a = -1/2, zero from |x| = 2."""
+    x = np.abs(x)
+    inner = (1.5 * x - 2.5) * x**2 + 1.0
+    outer = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    return np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
 
 
 def mirror(index: np.ndarray, size: int) -> np.ndarray:

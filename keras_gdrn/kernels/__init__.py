@@ -16,10 +16,10 @@ from keras_gdrn.kernels._axis import (
 )
 from keras_gdrn.kernels._discrete import (
     central_difference,
-    cubic,
     discrete_gaussian,
     fourier_response,
     gaussian_derivative,
+    spline_interpolation,
     support_radius,
     truncation_radius,
 )
@@ -31,12 +31,12 @@ __all__ = [
     "axis_factors",
     "axis_operator",
     "central_difference",
-    "cubic",
     "discrete_gaussian",
     "fourier_response",
     "gaussian_derivative",
     "multi_indices",
     "multinomial",
+    "spline_interpolation",
     "support_radius",
     "truncation_radius",
 ]

@@ -1,14 +1,19 @@
 """One-dimensional kernels: the discrete Gaussian and its derivatives."""
 
+import functools
 import math
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ive
 
 from keras_gdrn._checks import check_epsilon, check_sigma
 
 # Gaussian tails below this are lost in float64 rounding and are not computed.
 _ROUNDING = 1e-17
+
+# Beyond so many pixels nothing is left of a value in the spline: 0.27 of it each.
+_SPLINE_RADIUS = 30
 
 
 def central_difference(order: int) -> np.ndarray:
@@ -60,9 +65,9 @@ def gaussian_derivative(
     """Scale-normalized 1-D kernel `sigma**order δ^order T(·; sigma)`.
 
     With a `step` of less than a pixel it is the kernel on a grid of this step, applied
-    to the cubic interpolation of the signal there: `k(n) = Σ_m w(m step - n) k'(m)`
-    with `k'` the kernel of `sigma / step` and `w` the `cubic`. So it comes closer to
-    the derivative of the Gaussian where σ is less than a pixel.
+    to the cubic spline through the signal: `k(n) = Σ_m w(m step - n) k'(m)`, where `k'`
+    is the kernel of `sigma / step` and `w` that of `spline_interpolation`. So it comes
+    closer to the derivative of the Gaussian where σ is less than a pixel.
 
     Args:
         sigma: Standard deviation σ in pixels.
@@ -75,24 +80,43 @@ def gaussian_derivative(
         that rises along the axis is answered by `+sigma` at order 1.
     """
     if step < 1:
-        fine = math.ceil((radius + 2) / step)  # the cubic reaches two pixels
-        pixel, point = (np.arange(-end, end + 1) for end in (radius, fine))
-        interpolation = cubic(step * point - pixel[:, None])
-        return interpolation @ gaussian_derivative(sigma / step, order, fine)
+        points = support_radius(sigma / step) + order
+        fine = gaussian_derivative(sigma / step, order, points)
+        return spline_interpolation(radius, points, step) @ fine
     stencil = central_difference(order)
     smooth = discrete_gaussian(sigma, radius + len(stencil) // 2)
     return sigma**order * np.convolve(smooth, stencil[::-1], mode="valid")[::-1]
 
 
-def cubic(x: np.ndarray) -> np.ndarray:
-    """The cubic convolution kernel of Keys (1981) at a = -1/2, zero from |x| = 2.
+@functools.lru_cache(maxsize=16)
+def spline_interpolation(radius: int, points: int, step: float) -> np.ndarray:
+    """Weights of the pixels in the values between them, by the cubic spline.
 
-    What it interpolates from the values at all pixels is exact for parabolas.
+    The spline through the values at all pixels is `Σ_n w(x - n) value(n)`, exact for
+    polynomials up to order 3, with `w(x) = √3 Σ_k z^|k| B(x - k)`, where B is the cubic
+    B-spline and `z = √3 - 2`.
+
+    Source: Unser (1999), "Splines: a perfect fit for signal and image processing".
+
+    Args:
+        radius: Largest distance of a pixel from the center.
+        points: Largest number of steps of a point from the center.
+        step: Distance of the points, in pixels.
+
+    Returns:
+        A read-only float64 array `(2 * radius + 1, 2 * points + 1)`.
     """
-    x = np.abs(x)
-    inner = (1.5 * x - 2.5) * x**2 + 1.0
-    outer = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
-    return np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
+    reach = _SPLINE_RADIUS
+    pixel, point = (np.arange(-end, end + 1) for end in (radius + reach, points))
+    x = np.abs(step * point - pixel[:, None])
+    inner = 2 / 3 - x**2 + x**3 / 2
+    basis = np.where(x <= 1, inner, np.maximum(2 - x, 0) ** 3 / 6)
+    prefilter = math.sqrt(3) * (math.sqrt(3) - 2) ** np.abs(
+        np.arange(-reach, reach + 1)
+    )
+    weights = sliding_window_view(basis, 2 * reach + 1, axis=0) @ prefilter
+    weights.setflags(write=False)
+    return weights
 
 
 def fourier_response(theta: np.ndarray, sigma: float, order: int) -> np.ndarray:
@@ -157,7 +181,7 @@ def support_radius(sigma: float, step: float = 1.0) -> int:
     """
     check_sigma(sigma)
     if step < 1:
-        return math.ceil(step * support_radius(sigma / step)) + 2
+        return math.ceil(step * support_radius(sigma / step)) + _SPLINE_RADIUS
     radius = math.ceil(10 * sigma) + 20
     tail = ive(np.arange(radius + 1), float(sigma) ** 2)
     return int(np.count_nonzero(tail > _ROUNDING))

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 from keras import ops
 
 from keras_gdrn import kernels
@@ -201,11 +200,11 @@ def _closed_form(theta, sigma, order: int) -> list:
 
 
 def _between_pixels(half, sigma, order: int, dtype, step: float, radius: int) -> list:
-    """`K̂_a(θ)` of kernels on a grid of less than a pixel, and cubic interpolation."""
-    points = math.ceil((radius + 2) / step)
+    """`K̂_a(θ)` of kernels on a grid of less than a pixel, of the interpolated signal."""
+    points = math.ceil(radius / step)
     fine = _spectral_kernels(points + 1, points, sigma / step, order, dtype)
-    pixel, point = np.arange(radius + 1)[:, None], step * np.arange(points + 1)
-    ahead, behind = kernels.cubic(point - pixel), kernels.cubic(point + pixel)
+    weights = kernels.spline_interpolation(radius, points, step)[radius:]
+    ahead, behind = weights[:, points:], weights[:, points::-1].copy()
     behind[:, 0] = 0  # the point in the middle counts once
     waves = _waves(half, radius, dtype)
     twice = ops.where(ops.arange(radius + 1) > 0, 2.0, 1.0)
