@@ -206,6 +206,7 @@ def _digits() -> dict[str, Experiment]:
         "epsilon_1e-2": replace(network, epsilon=1e-2),
         "zero_order": replace(network, zero_order=True),
         "separable": replace(network, separable_blocks=2),
+        "subpixel": replace(network, subpixel=True),
         "without_scale_dropout": replace(network, scale_dropout=0.0),
         "without_residual": replace(network, residual=False),
     }

@@ -200,7 +200,7 @@ def _closed_form(theta, sigma, order: int) -> list:
 
 
 def _between_pixels(half, sigma, order: int, dtype, step: float, radius: int) -> list:
-    """`K̂_a(θ)` of kernels on a grid of less than a pixel, of the interpolated signal."""
+    """`K̂_a(θ)` of kernels between the pixels (`kernels.gaussian_derivative`)."""
     points = math.ceil(radius / step)
     fine = _spectral_kernels(points + 1, points, sigma / step, order, dtype)
     weights = kernels.spline_interpolation(radius, points, step)[radius:]
