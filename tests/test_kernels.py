@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from pyscsp import discscsp
+from scipy.interpolate import CubicSpline
 
 from keras_gdrn import kernels
 from tests import _reference
@@ -113,6 +114,66 @@ def test_truncation_radius_is_that_of_a_line_unless_told():
 
 def test_truncation_radius_of_an_error_below_rounding():
     assert kernels.truncation_radius(2.0, 1e-16) > kernels.truncation_radius(2.0, 1e-14)
+
+
+# The kernel between the pixels
+
+STEPS = (0.25, 0.5**1.5, 0.7, 0.5**0.5)
+each_step = pytest.mark.parametrize("step", STEPS)
+
+
+@each_order
+@each_step
+def test_kernel_between_pixels_is_scipys_spline_seen_on_the_finer_grid(step, order):
+    values, center = signal(201), 100
+    spline = CubicSpline(np.arange(201), values)
+    for sigma in (step, 1.7 * step, 3.0):
+        kernel = kernels.gaussian_derivative(sigma, order, 60, step)
+        actual = kernel @ values[center - 60 : center + 61]
+        points = center + step * np.arange(-150, 151)
+        fine = _reference.derivative(spline(points), sigma / step, order, 0, "zero")
+        # `Σ_m k'(m) f(m step)`, which needs no more than the values around.
+        assert actual == pytest.approx(fine[150], rel=1e-9, abs=1e-12)
+        on_pixels = kernels.gaussian_derivative(sigma, order, 60)
+        if sigma < 1:
+            assert abs(on_pixels - kernel).max() > 1e-3
+
+
+@each_step
+def test_between_pixels_the_bias_of_a_derivative_is_that_of_the_finer_grid(step):
+    """On a cubic, of which the spline is exact, by `δ(x³) = 3x² + step²`."""
+    sigma, position = 0.8, np.arange(-60, 61)
+    for grid in (step, 1.0):
+        kernel = kernels.gaussian_derivative(sigma, 1, 60, grid)
+        expected = sigma * (3 * sigma**2 + grid**2)
+        assert kernel @ position**3 == pytest.approx(expected, rel=1e-9)
+        assert kernel @ position == pytest.approx(sigma, rel=1e-12)
+
+
+@each_step
+def test_support_between_pixels_holds_the_kernel(step):
+    for sigma, order in itertools.product((step, 3.0), ORDERS):
+        radius = kernels.support_radius(sigma, step) + order
+        kernel = kernels.gaussian_derivative(sigma, order, radius + 20, step)
+        assert abs(kernel[:20]).max() < 1e-15
+
+
+@each_boundary
+def test_axis_operator_between_pixels(boundary):
+    size, x, step = 12, signal(12), 0.6
+    mode = {"zero": "constant", "symmetric": "symmetric"}[boundary]
+    surroundings = np.pad(x, 100, mode=mode)
+    for order in ORDERS:
+        kernel = kernels.gaussian_derivative(0.8, order, 100, step)
+        expected = np.correlate(surroundings, kernel, mode="valid")
+        actual = kernels.axis_operator(size, 0.8, order, boundary, step) @ x
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-13)
+
+
+def test_spline_goes_through_the_pixels():
+    weights = kernels.spline_interpolation(5, 10, 0.5)
+    np.testing.assert_allclose(weights[:, ::2], np.eye(11), atol=1e-15)
+    assert not weights.flags.writeable  # the cache hands it to all
 
 
 # The operators of an axis

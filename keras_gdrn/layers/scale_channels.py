@@ -4,7 +4,7 @@ from collections.abc import Iterable
 import keras
 from keras import ops
 
-from keras_gdrn._checks import check_reach, is_positive
+from keras_gdrn._checks import check_choice, check_reach, is_positive
 from keras_gdrn.layers._receptive_field import (
     RECEPTIVE_FIELD,
     Course,
@@ -66,8 +66,9 @@ class ScaleChannels(keras.layers.Layer):
     Raises:
         ValueError: If `sigma0` is empty or holds a value that is not finite and
             positive, or at which a layer is wider than the image; if `receptive_field`
-            is a number and the network has a layer that cannot work on windows;
-            or if one `ScaleChannels` is applied inside another.
+            is a number and the network has a layer that cannot work on windows; if
+            `subpixel` is neither `True` nor `False`; or if one `ScaleChannels` is
+            applied inside another.
 
     Example:
 
@@ -94,7 +95,7 @@ class ScaleChannels(keras.layers.Layer):
         self.network = network
         self.sigma0 = _checked_scales(sigma0)
         self.receptive_field = _checked_receptive_field(receptive_field)
-        self.subpixel = subpixel
+        self.subpixel = check_choice("subpixel", subpixel, (False, True))
         if _has(network, ScaleChannels):
             raise ValueError(
                 "`ScaleChannels` cannot be nested in another `ScaleChannels`. "

@@ -151,6 +151,38 @@ def test_channel_with_statistics_of_images():
     assert_scale_covariant(maps, IMAGE, sigma0=2.0, tolerance=at_fine_scale / 2)
 
 
+@pytest.mark.parametrize("sigma0", [0.5**1.5, 0.5])
+def test_between_the_pixels_a_layer_is_what_it_is_on_the_larger_image(sigma0):
+    """Up to σ_0 = 1 the kernels are one, on grids that are magnified with the image."""
+    layer, factor = random_layer(SHAPE), 1 / sigma0
+    on_pixels, between = (
+        scale_covariance_error(
+            at_scale(layer, partial(ScaleChannels, subpixel=subpixel)),
+            *(IMAGE, sigma0, factor, 111, 24),
+        )
+        for subpixel in (False, True)
+    )
+    print(f"{on_pixels:.2e} on pixels, {between:.2e} between them")
+    assert between < 4e-4
+    assert on_pixels > 20 * between  # the counter-example
+
+
+def test_between_the_pixels_a_trained_network_is_more_covariant():
+    """As after training, where eighteen layers add up their errors."""
+    images = np.concatenate([sample(AnalyticImage(i), 111) for i in (11, 12)])
+    channel = with_statistics_of(random_channel(boundary="symmetric"), images)
+    on_pixels, between = (
+        scale_covariance_error(
+            at_scale(feature_maps(channel), partial(ScaleChannels, subpixel=subpixel)),
+            *(IMAGE, 0.5, 2.0, 111, 24),
+        )
+        for subpixel in (False, True)
+    )
+    print(f"{on_pixels:.2e} on pixels, {between:.2e} between them")
+    assert between < 0.15
+    assert on_pixels > 3 * between  # the counter-example
+
+
 def test_error_is_discretization_error_of_second_order():
     """On images with details in proportion to σ_0, it falls as 1 / σ_0²."""
     maps = at_scale(random_layer((None, None, 3), epsilon=1e-6))
