@@ -24,9 +24,10 @@ and blurred by 2 pixels; with the center between four pixels, of which central s
 takes the mean; what the scores change if the larger image is made by `imresize`; the
 share of images that keep their class in this one scale channel; its accuracy for the
 image and for the magnified one. `layers`: the error of each layer's features at the
-center. `finer`: accuracy of the network as it is, and if the channels of σ_0 < 1 are
-evaluated at 2σ_0 on the image magnified by 2; the images that keep their class, and how
-much the pooled scores change.
+center. Both are of kernels on the pixels, or with `--subpixel` between them. `finer`:
+accuracy on the pixels, between them, and if the channels of σ_0 < 1 are evaluated at
+2σ_0 on the image magnified by 2; and for the latter two the images that keep their
+class, and how much the pooled scores change.
 """
 
 import argparse
@@ -51,17 +52,22 @@ FACTORS = (0.5, 2**-0.75, 1.0)
 SMOOTH = 2.0  # pixels, the blur of the images without fine details
 
 
-def scores(model, images, sigma0: Sequence[float], receptive_field) -> np.ndarray:
+def scores(
+    model, images, sigma0: Sequence[float], receptive_field, subpixel: bool
+) -> np.ndarray:
     """`(image, scale, class)` of the scale channels."""
     model = with_input_shape(model, images.shape[1:])
-    model = with_sigma0(model, sigma0, receptive_field=receptive_field)
+    model = with_sigma0(model, sigma0, receptive_field, subpixel)
     channels = keras.Model(model.input, model.get_layer("scale_channels").output)
     return channels.predict(images, batch_size=50, verbose=0)
 
 
-def central_features(model, layer: str, images, sigma0: float) -> np.ndarray:
+def central_features(
+    model, layer: str, images, sigma0: float, subpixel: bool
+) -> np.ndarray:
     """`(image, feature)` of a layer at the central pixel, from whole maps."""
-    model = with_sigma0(with_input_shape(model, images.shape[1:]), [sigma0])
+    model = with_input_shape(model, images.shape[1:])
+    model = with_sigma0(model, [sigma0], subpixel=subpixel)
     maps = feature_extractor(model, layer).predict(images, batch_size=20, verbose=0)
     return maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
 
@@ -83,8 +89,8 @@ def compare_scores(model, images_at, options) -> None:
     for sigma0 in SCALES:
 
         def seen(images, scale=1.0, sigma0=sigma0):
-            one = [scale * sigma0]
-            return scores(model, images, one, options.receptive_field)[:, 0]
+            one, how = [scale * sigma0], (options.receptive_field, options.subpixel)
+            return scores(model, images, one, *how)[:, 0]
 
         images, labels = images_at(sigma0)
         pairs = [
@@ -116,7 +122,9 @@ def compare_layers(model, images_at, options) -> None:
         for sigma0 in SCALES:
             images, _ = images_at(sigma0)
             actual, expected = (
-                central_features(model, name, magnified(images, s), s * sigma0)
+                central_features(
+                    model, name, magnified(images, s), s * sigma0, options.subpixel
+                )
                 for s in (options.factor, 1.0)
             )
             errors.append(error(actual, expected))
@@ -124,30 +132,32 @@ def compare_layers(model, images_at, options) -> None:
 
 
 def compare_grids(model, images_at, options) -> None:
-    """Accuracy if channels below σ_0 = 1 see the image at twice the resolution."""
+    """Accuracy if channels below σ_0 = 1 see more than the pixels."""
     scales = model.get_layer("scale_channels").sigma0
     fine, coarser = [s for s in scales if s < 1], [s for s in scales if s >= 1]
     pooling = model.get_layer("scale_pooling")
-    print_header("size", "as it is", "finer grid", "same class", "change of scores")
+    ways = ("between", "finer grid")
+    columns = (f"{way}: {what}" for way in ways for what in ("same class", "change"))
+    print_header("size", "on pixels", *ways, *columns)
     for factor in FACTORS:
         images, labels = images_at(factor)
-        doubled = magnified(images, 2, False)
-        as_it_is, finer, coarse = (
-            scores(model, seen, sigma0, options.receptive_field)
-            for seen, sigma0 in (
-                (images, fine),
-                (doubled, [2 * sigma0 for sigma0 in fine]),
-                (images, coarser),
-            )
-        )
-        before, after = (
-            keras.ops.convert_to_numpy(pooling(np.concatenate([found, coarse], axis=1)))
-            for found in (as_it_is, finer)
-        )
-        answers = before.argmax(-1), after.argmax(-1)
-        accuracies = [np.mean(found == labels) for found in answers]
-        same, change = np.mean(answers[0] == answers[1]), error(after, before)
-        print_row(f"{factor:.3g}", *percent(*accuracies, same, change))
+        doubled, doubled_scales = magnified(images, 2, False), [2 * s for s in fine]
+        coarse = scores(model, images, coarser, options.receptive_field, False)
+        pooled = []
+        for seen, sigma0, subpixel in (
+            (images, fine, False),
+            (images, fine, True),
+            (doubled, doubled_scales, False),
+        ):
+            found = scores(model, seen, sigma0, options.receptive_field, subpixel)
+            found = pooling(np.concatenate([found, coarse], axis=1))
+            pooled.append(keras.ops.convert_to_numpy(found))
+        answers = [found.argmax(-1) for found in pooled]
+        differences = []
+        for found, answer in zip(pooled[1:], answers[1:], strict=True):
+            differences += [np.mean(answer == answers[0]), error(found, pooled[0])]
+        accuracies = [np.mean(answer == labels) for answer in answers]
+        print_row(f"{factor:.3g}", *percent(*accuracies, *differences))
 
 
 PARTS = {"scores": compare_scores, "layers": compare_layers, "finer": compare_grids}
@@ -161,6 +171,7 @@ def main() -> None:
     parser.add_argument("--images", type=positive(int), default=24)
     parser.add_argument("--factor", type=positive(float), default=2.0, help="S")
     parser.add_argument("--whole-maps", action="store_true", help="not windows")
+    parser.add_argument("--subpixel", action="store_true", help="between the pixels")
     parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
     options = parser.parse_args()
     options.receptive_field = None if options.whole_maps else "auto"

@@ -49,7 +49,7 @@ def whole_maps(spatial: tuple) -> Windows:
     return Windows(spatial, scope.scales, scope.subpixel)
 
 
-def scale_scope(scales: tuple[float, ...], subpixel: bool):
+def scale_scope(scales: tuple[float, ...], subpixel: bool = False):
     """Applies the layers called inside at several initial scales."""
     if _scope.get() is not _ALONE:
         raise ValueError(

@@ -13,6 +13,7 @@ def with_sigma0(
     model: keras.Model,
     sigma0: Sequence[float],
     receptive_field: float | str | None = "kept",
+    subpixel: bool | str = "kept",
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
@@ -25,6 +26,8 @@ def with_sigma0(
         sigma0: The new initial scales σ_0.
         receptive_field: How much of the maps is evaluated, as `ScaleChannels`: `None`
             for whole maps; `"kept"` for what the model has.
+        subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
+            `ScaleChannels`; `"kept"` for what the model does.
 
     Returns:
         Functional model like `model`, with these scale channels.
@@ -41,13 +44,12 @@ def with_sigma0(
             f"Received: model={model.name!r} with no such layer"
         )
 
-    changes: dict[str, Any] = {"sigma0": sigma0}
-    if receptive_field != "kept":
-        changes["receptive_field"] = receptive_field
+    options = {"receptive_field": receptive_field, "subpixel": subpixel}
+    changes = {name: options[name] for name in options if options[name] != "kept"}
 
     def rescaled(layer):
         if isinstance(layer, ScaleChannels):
-            return scale_channels_like(layer, **changes)
+            return scale_channels_like(layer, sigma0=sigma0, **changes)
         return layer
 
     return _rebuilt(model, _image_shape(model), rescaled)
