@@ -39,8 +39,7 @@ def variant(model: keras.Model, name: str | None) -> keras.Model:
     channels, pooling = VARIANTS[name]
     old = model.get_layer("scale_channels")
     image = keras.Input(model.input_shape[1:], name="image")
-    scores = channels(old.network, old.sigma0, old.receptive_field, name=old.name)(
-        image
-    )
+    config = {**old.get_config(), "network": old.network}
+    scores = channels(**config)(image)
     config = model.get_layer("scale_pooling").get_config()
     return keras.Model(image, pooling.from_config(config)(scores), name=model.name)

@@ -75,10 +75,15 @@ def architecture(model: keras.Model) -> Any:
     except NotImplementedError:  # a user's own layer, without `get_config`
         return type(model).__name__
     plain = _plain(config, {})
-    if _has_one_channel(model):
-        for layer in plain["layers"].values():
-            if layer["class_name"] == "ScalePooling":
-                layer["mode"] = "max"
+    for layer in plain.get("layers", {}).values():
+        kind = layer["class_name"]
+        if kind == "ScalePooling" and _has_one_channel(model):
+            layer["mode"] = "max"
+        on_pixels = kind == "ScaleChannels" and (
+            min(layer["sigma0"]) >= 1 or not layer["subpixel"]
+        )
+        if on_pixels:  # as in runs from before there was the choice
+            del layer["subpixel"]
     return plain
 
 

@@ -150,6 +150,14 @@ def test_one_channel_serves_networks_of_all_poolings(tmp_path):
         train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
 
 
+def test_a_channel_of_one_pixel_serves_networks_that_look_between_pixels(tmp_path):
+    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
+    model = network(subpixel=True)
+    train_in_stages(model, [ONE, TWO], ARRAYS, out=tmp_path, verbose=0)
+    with pytest.raises(FileExistsError, match="subpixel: True, now None"):
+        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
+
+
 def test_a_subclass_stays_one():
     class Own(ScaleChannels):
         pass
