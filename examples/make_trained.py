@@ -40,7 +40,7 @@ DATA = {
     "first 1000 to train on, the last 797 to test on",
     "mnist": "MNIST: 60 000 images to train on, 10 000 to test on",
     "cifar10": "CIFAR-10, a copy whose images had been compressed by JPEG: 50 000 to "
-    "train one scale channel on, the first 20 000 for all of them, 10 000 to test on",
+    "train on, 10 000 to test on",
 }
 _OTHER_DIGITS = (
     "Digits that are not in the center of the image, several in one image, "

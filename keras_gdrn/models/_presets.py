@@ -107,6 +107,7 @@ OF_OUR_OWN = {
         1.35,
         scale_dropout=0.2,
         boundary="symmetric",
+        subpixel=True,
     ),
     "cifar10": Preset(
         (48, 48, 3),
@@ -114,6 +115,7 @@ OF_OUR_OWN = {
         1.6,
         scale_dropout=0.3,
         boundary="symmetric",
+        subpixel=True,
     ),
 }
 # The networks by name (see `from_preset`).
