@@ -80,6 +80,11 @@ def discretization() -> Figure:
             on_pixels = phase[phase <= np.pi * sigma]
             response = kernels.fourier_response(on_pixels / sigma, sigma, order)
             axes.plot(on_pixels, np.abs(response), label=f"σ = {sigma:g}")
+        # `sigma` is the last one: the finest, once more between the pixels.
+        response = response_of(
+            kernels.gaussian_derivative(sigma, order, 40, sigma), on_pixels / sigma
+        )
+        axes.plot(on_pixels, response, "C2--", label=f"σ = {sigma:g}, subpixel")
         axes.set_title(
             ("first derivative", "second derivative")[order - 1], fontsize=10
         )
@@ -88,6 +93,12 @@ def discretization() -> Figure:
     figure.legend(handles, labels, loc="outside right upper")
     figure.supxlabel("σω, up to the finest wave that pixels hold, ω = π", fontsize=10)
     return figure
+
+
+def response_of(kernel: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """How strongly a kernel answers to waves of these angular frequencies."""
+    pixel = np.arange(len(kernel)) - len(kernel) // 2
+    return np.abs(np.exp(1j * np.outer(frequencies, pixel)) @ kernel)
 
 
 def rank() -> Figure:

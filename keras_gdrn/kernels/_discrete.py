@@ -4,7 +4,7 @@ import functools
 import math
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+from scipy.ndimage import convolve1d
 from scipy.special import ive
 
 from keras_gdrn._checks import check_epsilon, check_sigma
@@ -111,10 +111,9 @@ def spline_interpolation(radius: int, points: int, step: float) -> np.ndarray:
     x = np.abs(step * point - pixel[:, None])
     inner = 2 / 3 - x**2 + x**3 / 2
     basis = np.where(x <= 1, inner, np.maximum(2 - x, 0) ** 3 / 6)
-    prefilter = math.sqrt(3) * (math.sqrt(3) - 2) ** np.abs(
-        np.arange(-reach, reach + 1)
-    )
-    weights = sliding_window_view(basis, 2 * reach + 1, axis=0) @ prefilter
+    k = np.arange(-reach, reach + 1)
+    cardinal = math.sqrt(3) * (math.sqrt(3) - 2) ** np.abs(k)
+    weights = convolve1d(basis, cardinal, axis=0, mode="constant")[reach:-reach]
     weights.setflags(write=False)
     return weights
 

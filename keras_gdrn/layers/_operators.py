@@ -52,7 +52,8 @@ def factors_in_graph(
     """
     # Beyond this radius all kernels have vanished, and however far σ is trained, they
     # need not outgrow the image.
-    reach = kernels.support_radius(max(entering.sigma0) * sigma)
+    grids = zip(entering.sigma0, entering.steps, strict=True)
+    reach = max(kernels.support_radius(scale * sigma, step) for scale, step in grids)
     relative = sigma if log_sigma is None else ops.exp(ops.cast(log_sigma, dtype))
     sigmas = ops.convert_to_tensor(entering.sigma0, dtype) * relative
 
