@@ -54,8 +54,8 @@ class ScaleChannels(keras.layers.Layer):
             their kernels from a grid of step `σ_0`, on which these are those that
             σ_0 = 1 has on the pixels, and the maps are interpolated there (see
             `kernels.gaussian_derivative`). On an image of half the size the channel
-            σ_0 = 1/2 then gives more nearly what σ_0 = 1 gives on the whole one. It
-            costs nothing. `False` is the paper's discretization.
+            σ_0 = 1/2 then gives more nearly what σ_0 = 1 gives on the whole one.
+            `False` is the paper's discretization.
 
     Input shape:
         `(batch, …)`, what the network takes.
