@@ -25,7 +25,7 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(MAKE) --jobs=2 lint docs
-	KERAS_BACKEND=tensorflow $(PYTEST)
+	KERAS_BACKEND=tensorflow BUILT_DOCS=build/docs $(PYTEST)
 	KERAS_BACKEND=jax $(PYTEST) $(ON_JAX)
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
 		KERAS_BACKEND=torch $(PYTEST) $(ON_ALL); fi
@@ -47,6 +47,7 @@ endurance: $(INSTALLED)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m endurance
 
 docs: $(INSTALLED)
+	rm -rf build/docs
 	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m sphinx -E -W -q docs build/docs
 
 bench: $(INSTALLED)

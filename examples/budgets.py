@@ -9,7 +9,7 @@ from experiments import Experiment, Stage
 
 from keras_gdrn.models import Preset
 
-BUDGETS = ("smoke", "small", "medium", "full")
+BUDGETS = ("smoke", "small", "medium", "large", "full")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Small:
         tuned_limit: That of several scale channels that were trained as one before, for
             one epoch.
         test_limit: Images of each size.
+        padding: That of the augmentation, if not the recipe's own.
     """
 
     widths: tuple[int, ...]
@@ -41,6 +42,7 @@ class Small:
     joint_limit: int | None = 20000
     tuned_limit: int | None = 20000
     test_limit: int | None = 1000
+    padding: int | None = None
 
 
 _MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=2500)
@@ -63,6 +65,13 @@ MEDIUM = {
     "stl10_original": replace(SMALL["stl10_original"], epochs=30),
 }
 
+# As many parameters and epochs as two cores can train in five hours.
+LARGE = MEDIUM | {
+    "cifar10": replace(
+        MEDIUM["cifar10"], widths=(16, 32, 64, 128), ratio=1.5, epochs=12, padding=2
+    )
+}
+
 
 def within(experiment: Experiment, budget: str) -> Experiment:
     """The experiment for one of `BUDGETS`."""
@@ -70,7 +79,8 @@ def within(experiment: Experiment, budget: str) -> Experiment:
         return experiment
     if budget == "smoke":
         return _smoke(experiment)
-    return _reduced(experiment, {"small": SMALL, "medium": MEDIUM}[budget])
+    sizes = {"small": SMALL, "medium": MEDIUM, "large": LARGE}[budget]
+    return _reduced(experiment, sizes)
 
 
 def _reduced(full: Experiment, sizes: Mapping[str, Small]) -> Experiment:
@@ -107,8 +117,15 @@ def _small_stage(stage: Stage, full: Experiment, small: Small) -> Stage:
         epochs, limit, batch_size = 1, small.tuned_limit, 32
     share = stage.recipe.warmup_epochs / stage.recipe.epochs
     warmup = min(math.ceil(share * epochs), epochs - 1)
+    augmentation = stage.recipe.augmentation
+    if small.padding is not None:
+        augmentation = replace(augmentation, padding=small.padding)
     recipe = replace(
-        stage.recipe, epochs=epochs, batch_size=batch_size, warmup_epochs=warmup
+        stage.recipe,
+        epochs=epochs,
+        batch_size=batch_size,
+        warmup_epochs=warmup,
+        augmentation=augmentation,
     )
     return replace(stage, recipe=recipe, limit=limit)
 

@@ -1,5 +1,6 @@
 """What every test starts from: fixed seeds, full float32 products, one BLAS thread."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -42,6 +43,14 @@ import pytest
 from tests._commands import command as command
 
 BACKEND = keras.backend.backend()
+
+# Graphs are made of many small objects: Python looks through all there are after every
+# 700 new ones, which would be a tenth of the time.
+gc.set_threshold(100_000, 20, 100)
+
+
+def pytest_collection_finish():
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

@@ -11,6 +11,8 @@ import keras
 import numpy as np
 import pytest
 
+from tests._cases import cases
+
 
 @dataclasses.dataclass(frozen=True)
 class Case:
@@ -36,16 +38,14 @@ class Case:
         return draw.astype("float32")
 
 
-def each(cases: dict[str, Case], on_jax: tuple[str, ...], checks=None):
+def each(every: dict[str, Case], on_jax: tuple[str, ...], checks=None):
     """Parametrizes a test by `case` and by `check`.
 
     Args:
-        on_jax: The cases that run on JAX too. It compiles every operation for every
-            shape: all of them would take minutes, and meet the same code.
+        on_jax: The cases that run on JAX too (see `tests._cases`).
     """
-    if keras.backend.backend() == "jax":
-        cases = {name: cases[name] for name in on_jax}
-    by_case = pytest.mark.parametrize("case", cases.values(), ids=cases)
+    names = cases(every, on_jax)
+    by_case = pytest.mark.parametrize("case", [every[n] for n in names], ids=names)
     by_check = pytest.mark.parametrize("check", checks or CONTRACT)
     return lambda test: by_check(by_case(test))
 

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from keras_gdrn import kernels
-from keras_gdrn.layers._operators import spectral_operators
+from keras_gdrn.layers._spectral import spectral_operators
 
 each_boundary = pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
 

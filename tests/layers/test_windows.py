@@ -12,6 +12,7 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.models import scale_channel
+from tests._cases import cases
 from tests._gradients import DTYPE, EXACT, gradients
 from tests.layers._contract import randomize
 from tests.layers._windowed import WindowedChannels, windowed_inference
@@ -119,16 +120,15 @@ NETWORKS = {
     "nested models": ((24, 17, 2), nested),
     "operations": ((24, 17, 2), with_operations),
 }
-if keras.backend.backend() == "jax":
-    # It compiles every operation for every shape: all of them would take minutes.
-    NETWORKS = {name: NETWORKS[name] for name in ("odd and even", "operations")}
-each_network = pytest.mark.parametrize("case", NETWORKS.values(), ids=NETWORKS)
+each_network = pytest.mark.parametrize(
+    "name", cases(NETWORKS, ["odd and even", "operations"])
+)
 
 
 @each_network
-@pytest.mark.parametrize("extent", [1.0, 2.5])
-def test_windows_are_cut_outs_of_whole_maps(case, extent):
-    shape, network = case
+@pytest.mark.parametrize("extent", cases([1.0, 2.5], [2.5]))
+def test_windows_are_cut_outs_of_whole_maps(name, extent):
+    shape, network = NETWORKS[name]
     layer, x = built(network(), shape, extent), images(*shape)
     expected = windowed_inference(layer.network, x, SCALES, extent)
     actual = numpy64(layer(x))
@@ -143,8 +143,8 @@ def numpy64(tensor):
 
 
 @each_network
-def test_wide_windows_are_whole_maps(case):
-    shape, network = case
+def test_wide_windows_are_whole_maps(name):
+    shape, network = NETWORKS[name]
     layer, x = built(network(), shape, 99.0), images(*shape)
     whole = ScaleChannels(layer.network, SCALES, None, dtype=DTYPE)
     np.testing.assert_allclose(
@@ -152,8 +152,8 @@ def test_wide_windows_are_whole_maps(case):
     )
 
 
-@pytest.mark.parametrize("residual", [True, False])
-@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("residual", cases([True, False], [True]))
+@pytest.mark.parametrize("training", cases([True, False], [True]))
 def test_values_and_gradients_are_those_of_cut_outs(training, residual):
     """Batch statistics are of the windows; so are all gradients."""
     shape, extent = (20, 17, 2), 2.0

@@ -15,7 +15,7 @@ from keras_gdrn.models import PRESETS, TRAINED, _trained, from_preset
 each_weights = pytest.mark.parametrize("weights", TRAINED)
 
 
-def recognized(model, factor, limit=100, canvas=40):
+def recognized(model, factor, limit=96, canvas=40):  # three whole batches
     images, labels = rescaled_arrays(
         "digits", "test", factor, limit=limit, canvas=canvas
     )

@@ -1,5 +1,6 @@
 """Where the error of scale covariance comes from, as docs/theory.md says."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -19,6 +20,12 @@ IMAGE = AnalyticImage()
 # How much a first derivative answers to the wave that it passes best, ω = 1 / σ,
 # relative to the exact derivative.
 AT_THE_PEAK = {0.5: 0.53, 1.0: 0.88, 2.0: 0.97}
+
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() == "jax",
+    reason="seen on TensorFlow: the kernels are the same",
+)
 
 
 def neutral():

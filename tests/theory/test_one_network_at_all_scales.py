@@ -6,6 +6,7 @@ import pytest
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import with_sigma0
+from tests._cases import cases
 from tests.theory.counter_examples import ChannelByChannel, with_separate_weights
 from tests.theory.images import natural_images
 from tests.theory.invariance_assertions import (
@@ -24,7 +25,10 @@ def responses(layer):
     return lambda images: array(layer(images))
 
 
-@pytest.mark.parametrize("options", [{}, {"residual": False}, {"separable_blocks": 1}])
+@pytest.mark.parametrize(
+    "options",
+    cases([{}, {"residual": False}, {"separable_blocks": 1}], [{}]),
+)
 def test_weights_are_shared(options):
     network = random_channel(**SMALL, **options)
     channels = ScaleChannels(network, SIGMA0)
