@@ -26,8 +26,8 @@ from HDF5 files such as the authors' (`h5_report.py` says what a folder holds).
 
 Budgets: `smoke` only shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours on two cores, with narrower networks and fewer images and epochs
-(see budgets.py); `medium` trains these networks on all images and tests on all; `full`
-is the paper's setting.
+(see budgets.py); `medium` trains these networks on all images and tests on all; `large`
+does so with more parameters and epochs on CIFAR-10; `full` is the paper's setting.
 """
 
 import argparse

@@ -72,6 +72,27 @@ def full_float32_products():
         jax.config.update("jax_default_matmul_precision", "highest")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pipelines_that_end_at_once():
+    """Without the thread of tf.data that tunes a pipeline while it runs.
+
+    Now and then it misses that its iterator is let go, and whoever does so waits until
+    it wakes up again: seconds, or a minute.
+    """
+    if BACKEND != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    untuned, begin = tf.data.Options(), tf.data.Dataset.__iter__
+    untuned.autotune.enabled = False
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            tf.data.Dataset, "__iter__", lambda data: begin(data.with_options(untuned))
+        )
+        yield
+
+
 @pytest.fixture(autouse=True)
 def fixed_seeds_and_policy():
     keras.utils.set_random_seed(0)

@@ -44,6 +44,7 @@ class SearchSpace:
         sigma0_spacing: Ratio of successive initial scales σ_0 > 1.
         sigma0_range: The lowest σ_0, in pixels, and the highest that is allowed. Not a
             set: it is not searched.
+        subpixel: As `ScaleChannels`; by default it is not searched.
         learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
@@ -63,6 +64,7 @@ class SearchSpace:
     scale_dropout: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3)
     sigma0_spacing: tuple[float, ...] = (2**0.25, 2**0.5, 2.0)
     sigma0_range: tuple[float, float] = (SIX_SCALES[0], SIX_SCALES[-1])
+    subpixel: tuple[bool, ...] = (False,)
     learning_rate: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02)
     weight_decay: tuple[float, ...] = (0.0125, 0.025, 0.05)
     label_smoothing: tuple[float, ...] = (0.0, 0.1)
@@ -113,6 +115,7 @@ class SearchSpace:
         return {
             **chosen,
             "zero_order": bool(self._choose(hp, "zero_order")),
+            "subpixel": bool(self._choose(hp, "subpixel")),
             "widths": self._widths(hp),
             "separable_blocks": round(self._choose(hp, "separable_share") * blocks),
             "sigma0": self._sigma0(self._choose(hp, "sigma0_spacing")),

@@ -240,3 +240,16 @@ def test_the_budget_between_is_the_small_network_on_all_images(within, name):
     assert medium.network == small.network
     assert small.test_limit is not None and medium.test_limit is None
     assert medium.stages[0].limit is None
+
+
+def test_the_large_budget_is_a_larger_network_on_cifar10(within):
+    name = "cifar10_max_pretrained"
+    medium, large = (within(EXPERIMENTS[name], b) for b in ("medium", "large"))
+    assert max(large.network.widths) > 2 * max(medium.network.widths)
+    first, second = large.stages
+    assert first.recipe.epochs > medium.stages[0].recipe.epochs
+    assert second.recipe.augmentation.padding == 2
+    assert medium.stages[0].recipe.augmentation.padding == 0
+    assert within(EXPERIMENTS["mnist"], "large") == within(
+        EXPERIMENTS["mnist"], "medium"
+    )

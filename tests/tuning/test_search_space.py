@@ -5,7 +5,7 @@ import dataclasses
 import keras_tuner
 import pytest
 
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import PRESETS, gauss_der_resnet
 from keras_gdrn.models._presets import OF_THE_PAPER
 from keras_gdrn.training import RECIPES
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, parameters
@@ -36,6 +36,16 @@ def test_widths_are_active_for_the_blocks_that_exist(blocks):
     for block in (1, 2, 3, 4):
         assert hp.is_active(f"width_{block}") == (block <= blocks)
     assert len(architecture["widths"]) == 1 + blocks
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_networks_may_look_between_the_pixels(chosen):
+    hp, architecture, _ = searched(
+        SearchSpace(subpixel=(False, True)), subpixel=chosen, blocks=4
+    )
+    network = {**architecture, "widths": (2, 2)}
+    model = gauss_der_resnet((16, 16, 1), 3, **network)
+    assert model.get_layer("scale_channels").subpixel is chosen
 
 
 @pytest.mark.parametrize("name", OF_THE_PAPER)
