@@ -40,9 +40,8 @@ def test_widths_are_active_for_the_blocks_that_exist(blocks):
 
 @pytest.mark.parametrize("chosen", [False, True])
 def test_networks_may_look_between_the_pixels(chosen):
-    hp, architecture, _ = searched(
-        SearchSpace(subpixel=(False, True)), subpixel=chosen, blocks=4
-    )
+    space = SearchSpace(subpixel=(False, True))
+    _, architecture, _ = searched(space, subpixel=chosen, blocks=4)
     network = {**architecture, "widths": (2, 2)}
     model = gauss_der_resnet((16, 16, 1), 3, **network)
     assert model.get_layer("scale_channels").subpixel is chosen
