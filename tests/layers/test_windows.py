@@ -120,9 +120,7 @@ NETWORKS = {
     "nested models": ((24, 17, 2), nested),
     "operations": ((24, 17, 2), with_operations),
 }
-each_network = pytest.mark.parametrize(
-    "name", cases(NETWORKS, ["odd and even", "operations"])
-)
+each_network = pytest.mark.parametrize("name", cases(NETWORKS, ["odd and even"]))
 
 
 @each_network

@@ -15,6 +15,7 @@ import pytest
 from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Augmentation, Recipe, TimeLimit, fit
+from tests._cases import cases
 
 RECIPE = Recipe(
     epochs=3,
@@ -123,7 +124,7 @@ def test_complete_runs_are_not_trained_again(tmp_path):
     assert [path.name for path in tmp_path.glob("*.h5")] == ["epoch-0003.weights.h5"]
 
 
-@pytest.mark.parametrize("rest", ["", "2,0.5", "2,0.5,1.0,3.0\n"])
+@pytest.mark.parametrize("rest", cases(["", "2,0.5", "2,0.5,1.0,3.0\n"], ["2,0.5"]))
 @pytest.mark.usefixtures("step_by_step")
 def test_rows_after_the_checkpoint_are_dropped(tmp_path, rest):
     with pytest.raises(KeyboardInterrupt):
