@@ -30,9 +30,10 @@ test: $(INSTALLED)
 		KERAS_BACKEND=torch $(PYTEST) $(ON_ALL); fi
 
 tensorflow: $(INSTALLED)
-	KERAS_BACKEND=tensorflow BUILT_DOCS=build/docs $(PYTEST)
+	KERAS_BACKEND=tensorflow BUILT_DOCS=build/docs nice -n 4 $(PYTEST)
 
-# One process beside those of TensorFlow, which leave a part of the processor unused.
+# One process beside those of TensorFlow, so that it compiles everything once. It goes
+# first, for they can use what it leaves at its end, and it could not.
 jax: $(INSTALLED)
 	@mkdir -p build
 	@echo "Testing on JAX too; what it reports comes when it is through."
