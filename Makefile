@@ -25,12 +25,12 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(MAKE) --jobs=2 lint docs
-	$(MAKE) --jobs=2 tensorflow jax
+	BUILT_DOCS=build/docs $(MAKE) --jobs=2 tensorflow jax
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
 		KERAS_BACKEND=torch $(PYTEST) $(ON_ALL); fi
 
 tensorflow: $(INSTALLED)
-	KERAS_BACKEND=tensorflow BUILT_DOCS=build/docs nice -n 4 $(PYTEST)
+	KERAS_BACKEND=tensorflow nice -n 4 $(PYTEST)
 
 # One process beside those of TensorFlow, so that it compiles everything once. It goes
 # first, for they can use what it leaves at its end, and it could not.
