@@ -65,7 +65,7 @@ MEDIUM = {
     "stl10_original": replace(SMALL["stl10_original"], epochs=30),
 }
 
-# More parameters and epochs, where they were the limit: half a day instead of hours.
+# More parameters and epochs, where they were the limit.
 LARGE = MEDIUM | {
     "cifar10": replace(
         MEDIUM["cifar10"], widths=(16, 32, 64, 128), ratio=1.5, epochs=12, padding=2
