@@ -74,22 +74,17 @@ def full_float32_products():
 
 @pytest.fixture(scope="session", autouse=True)
 def pipelines_that_end_at_once():
-    """Without the thread of tf.data that tunes a pipeline while it runs.
-
-    Now and then it misses that its iterator is let go, and whoever does so waits until
-    it wakes up again: seconds, or a minute.
-    """
+    """What Keras makes of arrays too is without the thread that tunes a pipeline."""
     if BACKEND != "tensorflow":
         yield
         return
     import tensorflow as tf
 
-    untuned, begin = tf.data.Options(), tf.data.Dataset.__iter__
-    untuned.autotune.enabled = False
+    from keras_gdrn.data._array_batches import untuned
+
+    begin = tf.data.Dataset.__iter__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            tf.data.Dataset, "__iter__", lambda data: begin(data.with_options(untuned))
-        )
+        patch.setattr(tf.data.Dataset, "__iter__", lambda data: begin(untuned(data)))
         yield
 
 

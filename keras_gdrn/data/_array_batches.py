@@ -46,7 +46,8 @@ def array_batches(
     batches = math.ceil(count / batch_size)
     data = data.apply(tf.data.experimental.assert_cardinality(batches))
     return mapped(
-        data, lambda index: tuple(tf.gather(tensor, index) for tensor in tensors)
+        untuned(data),
+        lambda index: tuple(tf.gather(tensor, index) for tensor in tensors),
     )
 
 
@@ -60,6 +61,20 @@ def mapped(data: "tf.data.Dataset", function: Callable) -> "tf.data.Dataset":
 
     function = tf.autograph.experimental.do_not_convert(function)
     return data.map(function, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def untuned(data: "tf.data.Dataset") -> "tf.data.Dataset":
+    """This, and what is made of it, without the thread that tunes a running pipeline.
+
+    Now and then that thread misses that the iterator is let go, and whoever does so
+    waits until it wakes up again: up to a minute, with nothing to compute. Without it,
+    each step of a pipeline uses as many threads as there are processors.
+    """
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return data.with_options(options)
 
 
 def checked_count(images: np.ndarray, labels: np.ndarray, *weights: np.ndarray) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, check_factor
+from keras_gdrn.data._array_batches import untuned
 from keras_gdrn.data._random import epoch_generators
 from keras_gdrn.data._read_h5 import H5Split, describe_h5
 from keras_gdrn.data._write_h5 import stated_factor
@@ -245,4 +246,4 @@ def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
     shape = (None, *images.shape[1:])
     signature = tf.TensorSpec(shape, "float32"), tf.TensorSpec((None,), "int32")
     data = tf.data.Dataset.from_generator(groups, output_signature=signature)
-    return data.prefetch(1)  # one group is read while another is used
+    return untuned(data).prefetch(1)  # one group is read while another is used

@@ -138,6 +138,7 @@ def repeated_in_training(
         lambda: itertools.repeat(int(bool(begun))),
         output_signature=tf.TensorSpec((), "int64"),
     )
+    phases = phases.with_options(batches.options())  # flat_map takes no other's
     return phases.flat_map(chosen).prefetch(tf.data.AUTOTUNE), callback
 
 

@@ -87,6 +87,12 @@ def test_single_elements(tmp_path):
     assert [int(label) for _, label in data] == list(range(100))
 
 
+def test_its_end_waits_for_no_tuner(tmp_path):
+    """As that of `rescaled`."""
+    data = rescaled_h5(folder_of(tmp_path, 100), "test", batch_size=40)
+    assert data.options().autotune.enabled is False
+
+
 def test_batches_keep_the_remainder(tmp_path):
     data = rescaled_h5(folder_of(tmp_path, 150), "test", batch_size=40)
     assert int(data.cardinality()) == 4

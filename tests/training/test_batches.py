@@ -8,6 +8,7 @@ from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.training import (
     Augmentation,
     Recipe,
+    _shares,
     evaluation_batches,
     training_batches,
 )
@@ -78,6 +79,19 @@ def test_each_batch_is_augmented_by_numbers_of_its_own():
 def test_batches_of_arrays_tell_whether_all_are_whole(size, known):
     batches = training_batches((IMAGES, LABELS), Recipe(1, size), classes=10)
     assert [part.shape[0] for part in batches.element_spec] == [known, known]
+
+
+def test_what_is_made_here_ends_at_once():
+    """Where tf.data tunes a pipeline, its end may wait for the thread that does so."""
+    digits = rescaled("digits", "train", limit=50, batch_size=16, shuffle=True)
+    blank = np.zeros((1, 40, 40, 1), "float32"), np.zeros((1, 10), "float32")
+    for data in (digits, (IMAGES, LABELS)):
+        batches = training_batches(data, PLAIN, classes=10)
+        repeated, _ = _shares.repeated_in_training(batches, blank)
+        for made in (batches, repeated, evaluation_batches(data, 16, classes=10)):
+            assert made.options().autotune.enabled is False
+    own = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(16)
+    assert training_batches(own, PLAIN, 10).options().autotune.enabled is None
 
 
 @pytest.mark.parametrize("label", [-1, 10])
