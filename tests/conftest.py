@@ -53,6 +53,12 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_runtest_setup(item):
+    seen = item.get_closest_marker("seen_on_tensorflow")
+    if seen and BACKEND == "jax":
+        pytest.skip(f"seen on TensorFlow: {seen.args[0]}")
+
+
 def pytest_collection_modifyitems(items):
     """Files with slow tests come first, so that processes side by side end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

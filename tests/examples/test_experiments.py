@@ -206,6 +206,7 @@ def eagerly():
 @pytest.mark.parametrize("name", of_every_kind())
 def test_experiments_of_every_kind_run(name, within, runner, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "VERBOSE", 0)
+    monkeypatch.setattr(runner, "write_insight", lambda *_: None)  # test_insight.py
     experiment = within(EXPERIMENTS[name], "smoke")
     runner.run(name, experiment, runner.Options(tmp_path))
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))

@@ -33,9 +33,7 @@ def test_digits_are_recognized_at_three_sizes(digits, factor):
     assert recognized(digits, factor) > 0.9
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() == "jax", reason="seen on TensorFlow: the weights are one"
-)
+@pytest.mark.seen_on_tensorflow("the weights are one")
 def test_mnist_was_not_learned_by_heart():
     """Digits of another collection, at three sizes."""
     model = from_preset("mnist", weights="mnist", input_shape=(56, 56, 1))

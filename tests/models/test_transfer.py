@@ -17,6 +17,7 @@ from keras_gdrn.models import (
     with_input_shape,
     with_sigma0,
 )
+from tests._cases import cases
 from tests.layers._contract import numpy, randomize
 
 SHAPE, SCALES = (12, 10, 3), (0.5, 1.0)
@@ -47,7 +48,10 @@ def assert_is_the_network(model, x, **options):
     np.testing.assert_allclose(actual, numpy(expected(x)), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("sigma0", [[1.0], [0.3, 0.5, 1.0, 2.0, 3.0]])
+DENSE = [0.3, 0.5, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("sigma0", cases([[1.0], DENSE], [DENSE]))
 def test_other_scales(model, sigma0):
     denser = with_sigma0(model, sigma0)
     assert_same_weights(model, denser)
@@ -57,7 +61,7 @@ def test_other_scales(model, sigma0):
     assert [x.name for x in denser.layers] == [x.name for x in model.layers]
 
 
-@pytest.mark.parametrize("size", [(16, 9), (7, 8), (None, None)])
+@pytest.mark.parametrize("size", cases([(16, 9), (7, 8), (None, None)], [(16, 9)]))
 def test_other_size(model, size):
     other = with_input_shape(model, (*size, 3))
     assert_same_weights(model, other)
@@ -70,6 +74,7 @@ def test_other_size(model, size):
     assert channel.input_shape == other.input_shape
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_other_size_of_a_single_channel():
     channel = scale_channel(**OPTIONS, residual=False)
     other = with_input_shape(channel, (20, 14, 3))
@@ -77,6 +82,7 @@ def test_other_size_of_a_single_channel():
     assert other(images(20, 14, 3)).shape == (2, 5)
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_original_is_left_as_it_was(model):
     before = numpy(model(images(*SHAPE)))
     with_sigma0(model, [2.0])(images(*SHAPE))
@@ -105,6 +111,7 @@ def test_dropout_and_policies_are_kept():
         assert other.output.dtype == "float32"
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_transferred_model_is_saved_and_reloaded(model, tmp_path):
     other = with_input_shape(with_sigma0(model, [0.7, 1.4, 2.0]), (16, 9, 3))
     other.save(tmp_path / "model.keras")
@@ -174,6 +181,7 @@ def test_receptive_field_is_kept(extent):
     assert extents(with_input_shape(model, (20, 20, 3))) == [extent]
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_whole_maps_are_one_argument_away(model):
     """In inference, of a network that was trained on windows."""
     whole = with_sigma0(model, SCALES, receptive_field=None)

@@ -1,6 +1,5 @@
 """Where the error of scale covariance comes from, as docs/theory.md says."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -22,10 +21,7 @@ IMAGE = AnalyticImage()
 AT_THE_PEAK = {0.5: 0.53, 1.0: 0.88, 2.0: 0.97}
 
 
-pytestmark = pytest.mark.skipif(
-    keras.backend.backend() == "jax",
-    reason="seen on TensorFlow: the kernels are the same",
-)
+pytestmark = pytest.mark.seen_on_tensorflow("the kernels are the same")
 
 
 def neutral():

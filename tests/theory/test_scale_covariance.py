@@ -93,9 +93,7 @@ def test_kinds_of_channels_at_factor_sqrt_2(options):
     )
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() == "jax", reason="seen on TensorFlow: windows are the same"
-)
+@pytest.mark.seen_on_tensorflow("windows are the same")
 @pytest.mark.parametrize("options", [{}, {"boundary": "symmetric"}], ids=str)
 def test_windows_are_as_covariant_as_whole_maps(options):
     """A window grows with σ_0, so what is cut off of f' is what is cut off of f."""

@@ -163,10 +163,7 @@ fit(network(), RECIPE, ARRAYS, out=Path(sys.argv[1]), verbose=2)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    keras.backend.backend() == "jax",
-    reason="seen on TensorFlow: the files are the same",
-)
+@pytest.mark.seen_on_tensorflow("the files are the same")
 def test_killed_twice(tmp_path):
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", _SCRIPT, str(tmp_path)]
