@@ -30,6 +30,10 @@ class Small:
             one epoch.
         test_limit: Images of each size.
         padding: That of the augmentation, if not the recipe's own.
+        restart: Further epochs of one scale channel before several are trained; they
+            begin with the learning rate of those.
+        restart_padding: That of their augmentation.
+        scale_dropout: That of the pooling, if not the recipe's own.
     """
 
     widths: tuple[int, ...]
@@ -43,6 +47,9 @@ class Small:
     tuned_limit: int | None = 20000
     test_limit: int | None = 1000
     padding: int | None = None
+    restart: int = 0
+    restart_padding: int = 0
+    scale_dropout: float | None = None
 
 
 _MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=2500)
@@ -65,10 +72,19 @@ MEDIUM = {
     "stl10_original": replace(SMALL["stl10_original"], epochs=30),
 }
 
-# More parameters and epochs, where they were the limit.
+# More parameters and epochs, where they were the limit. What twelve epochs learned of
+# images shifted by two pixels at most was 88 % of them, and 79 % of those of the test:
+# hence eight more, shifted by four.
 LARGE = MEDIUM | {
     "cifar10": replace(
-        MEDIUM["cifar10"], widths=(16, 32, 64, 128), ratio=1.5, epochs=12, padding=2
+        MEDIUM["cifar10"],
+        widths=(16, 32, 64, 128),
+        ratio=1.5,
+        epochs=12,
+        padding=2,
+        restart=8,
+        restart_padding=4,
+        scale_dropout=0.0,
     )
 }
 
@@ -99,10 +115,15 @@ def _reduced(full: Experiment, sizes: Mapping[str, Small]) -> Experiment:
         head_initializer="positive",  # what is trained first is one channel
         separable_blocks=_share(full.network, small.widths),
     )
+    if small.scale_dropout is not None:
+        network = replace(network, scale_dropout=small.scale_dropout)
+    stages = [_small_stage(stage, full, small) for stage in full.stages]
+    if small.restart and len(stages) > 1:
+        stages.insert(1, _restarted(*stages, small))
     return replace(
         full,
         network=network,
-        stages=tuple(_small_stage(stage, full, small) for stage in full.stages),
+        stages=tuple(stages),
         test_canvas=small.test_canvas,
         test_limit=small.test_limit,
     )
@@ -128,6 +149,18 @@ def _small_stage(stage: Stage, full: Experiment, small: Small) -> Stage:
         augmentation=augmentation,
     )
     return replace(stage, recipe=recipe, limit=limit)
+
+
+def _restarted(stage: Stage, following: Stage, small: Small) -> Stage:
+    augmentation = replace(stage.recipe.augmentation, padding=small.restart_padding)
+    recipe = replace(
+        stage.recipe,
+        epochs=small.restart,
+        learning_rate=following.recipe.learning_rate,
+        warmup_epochs=0,
+        augmentation=augmentation,
+    )
+    return replace(stage, name="restart", recipe=recipe)
 
 
 def _smoke(full: Experiment) -> Experiment:

@@ -169,6 +169,8 @@ def with_network(experiment: Experiment, options: argparse.Namespace) -> Experim
         changes["subpixel"] = True
     if options.head_initializer:
         changes["head_initializer"] = options.head_initializer
+    if options.widths:
+        changes["widths"] = tuple(options.widths)
     if options.canvas:
         channels = experiment.network.input_shape[-1]
         changes["input_shape"] = (options.canvas, options.canvas, channels)
@@ -207,6 +209,13 @@ def parse() -> argparse.Namespace:
         choices=HEAD_INITIALIZERS,
         help="how the last layer begins: `he_uniform` is the paper's, `positive` loses "
         "no class of a single channel; by default the budget's",
+    )
+    add(
+        "--widths",
+        nargs="+",
+        type=positive(int),
+        metavar="N",
+        help="channels of the first layer and of each block",
     )
     add("--canvas", type=positive(int), help="side of the training images in pixels")
     add("--mixed-precision", choices=("float16", "bfloat16"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import PRESETS, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
 # So that their names can be parameters.
@@ -84,6 +84,7 @@ def test_the_last_layer_begins_as_the_paper_says_or_as_one_channel_needs(within)
         ("--receptive-field", "3", "receptive_field", 3.0),
         ("--receptive-field", "whole", "receptive_field", None),
         ("--canvas", "28", "input_shape", [28, 28, 1]),
+        ("--widths", "4 6 6", "widths", [4, 6, 6]),
     ],
 )
 def test_the_command_decides_about_the_network(
@@ -96,7 +97,7 @@ def test_the_command_decides_about_the_network(
         reproduce, "run", lambda _, experiment, *__: ran.append(experiment)
     )
     command = ["reproduce.py", "mnist", "--budget", "small", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", [*command, option, value])
+    monkeypatch.setattr(sys, "argv", [*command, option, *value.split()])
     reproduce.main()
     found = getattr(ran[0].network, field)
     assert (list(found) if isinstance(found, tuple) else found) == expected
@@ -247,9 +248,17 @@ def test_the_large_budget_is_a_larger_network_on_cifar10(within):
     name = "cifar10_max_pretrained"
     medium, large = (within(EXPERIMENTS[name], b) for b in ("medium", "large"))
     assert max(large.network.widths) > 2 * max(medium.network.widths)
-    first, second = large.stages
+    first, restart, second = large.stages
     assert first.recipe.epochs > medium.stages[0].recipe.epochs
-    assert second.recipe.augmentation.padding == 2
+    assert restart.sigma0 == first.sigma0 and second.sigma0 == SIX_SCALES
+    paddings = [stage.recipe.augmentation.padding for stage in large.stages]
+    assert paddings == [2, 4, 2]
+    rates = [stage.recipe.learning_rate for stage in large.stages]
+    assert rates == [0.01, 0.005, 0.005]
+    assert restart.recipe.warmup_epochs == 0
+    assert large.network.scale_dropout == 0 < medium.network.scale_dropout
+    (plain,) = within(EXPERIMENTS["cifar10_plain"], "large").stages
+    assert plain.recipe.epochs == first.recipe.epochs
     assert medium.stages[0].recipe.augmentation.padding == 0
     assert within(EXPERIMENTS["mnist"], "large") == within(
         EXPERIMENTS["mnist"], "medium"
