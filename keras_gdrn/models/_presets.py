@@ -111,9 +111,8 @@ OF_OUR_OWN = {
     ),
     "cifar10": Preset(
         (48, 48, 3),
-        (16, 24, 32, 48),
-        1.6,
-        scale_dropout=0.3,
+        (16, 32, 64, 128),
+        1.5,
         boundary="symmetric",
         subpixel=True,
     ),
