@@ -191,7 +191,11 @@ def parse() -> argparse.Namespace:
     add("--seed", type=int, default=0)
     add_source(add)
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
-    add("--start-from", type=Path, help="take the first stage of this other run")
+    add(
+        "--start-from",
+        type=Path,
+        help="take the stages of one scale channel of this other run, or its first",
+    )
     add(
         "--receptive-field",
         type=receptive_field,

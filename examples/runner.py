@@ -1,9 +1,10 @@
 """Runs an experiment into a folder: stages, test, pictures, results."""
 
 import dataclasses
+import itertools
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ class Options:
         seed: Seed of the weights, of shuffling, augmentation and dropout.
         source: Source of the images.
         max_minutes: Stop after an epoch in time; the same command goes on.
-        start_from: Folder of another run whose first stage is taken over.
+        start_from: Folder of another run whose first stage is taken over, and those of
+            one scale channel that follow.
         jit_compile, tensorboard: As for `keras_gdrn.training.fit`.
         devices: As for `keras_gdrn.training.on_devices`; one of them tests.
     """
@@ -95,9 +97,8 @@ def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
     stages = experiment.stages
     if experiment.plain:  # without scale channels
         stages = [dataclasses.replace(stage, sigma0=None) for stage in stages]
-    first = stages[0].name
-    if options.start_from and not (options.out / first).exists():
-        shutil.copytree(options.start_from / first, options.out / first)
+    if options.start_from:
+        take_over(stages, options.start_from, options.out)
     trained = {}
 
     def after_stage(stage: Stage, model: keras.Model, history: Any) -> None:
@@ -119,6 +120,17 @@ def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
             verbose=VERBOSE,
         )
     return trained
+
+
+def take_over(stages: Sequence[Stage], other: Path, out: Path) -> None:
+    """Copies the first stage of another run, and what follows of one scale channel.
+
+    No pooling has a say in these: `fit` tells, if they differ in anything else.
+    """
+    alone = itertools.takewhile(lambda stage: len(stage.sigma0 or ()) == 1, stages[1:])
+    for stage in (stages[0], *alone):
+        if not (out / stage.name).exists():
+            shutil.copytree(other / stage.name, out / stage.name)
 
 
 def training_data(

@@ -78,7 +78,7 @@ def architecture(model: keras.Model) -> Any:
     for layer in plain.get("layers", {}).values():
         kind = layer["class_name"]
         if kind == "ScalePooling" and _has_one_channel(model):
-            layer["mode"] = "max"
+            layer.update(mode="max", dropout=0.0)  # neither is of influence
         on_pixels = kind == "ScaleChannels" and (
             min(layer["sigma0"]) >= 1 or not layer["subpixel"]
         )
