@@ -60,8 +60,18 @@ SMALL = {
     "cifar10": Small(
         (16, 24, 32, 48), 1.6, 48, 64, epochs=8, limit=20000, tuned_limit=10000
     ),
-    "stl10": Small((12, 16, 24, 32), 1.9, 96, 192, 12, None, 6, None, None, 200),
-    "stl10_original": Small((12, 16, 24, 32), 2.2, 96, 96, 12, test_limit=None),
+    "stl10": Small(
+        (12, 16, 24, 32),
+        1.9,
+        96,
+        192,
+        epochs=12,
+        joint_epochs=6,
+        joint_limit=None,
+        tuned_limit=None,
+        test_limit=200,
+    ),
+    "stl10_original": Small((12, 16, 24, 32), 2.2, 96, 96, epochs=12, test_limit=None),
 }
 # The same networks on all images, and tested on all: some hours instead of one.
 _ALL = {"limit": None, "joint_limit": None, "test_limit": None}

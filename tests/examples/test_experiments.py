@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from keras_gdrn.models import PRESETS, SIX_SCALES
-from keras_gdrn.training import RECIPES
+from keras_gdrn.training import RECIPES, Recipe, Stage
 
 # So that their names can be parameters.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
@@ -184,6 +184,27 @@ def test_those_that_run_are_few_and_of_every_kind():
     assert {network.residual for network in networks} == {True, False}
 
 
+@pytest.mark.parametrize(
+    ("scales", "taken"),
+    [
+        ([(1.0,), (1.0,), (0.7, 1.4)], "ab"),
+        ([(0.7, 1.4), (0.7, 1.4)], "a"),
+        ([None], "a"),
+    ],
+)
+def test_stages_of_one_channel_are_taken_over(runner, tmp_path, scales, taken):
+    recipe = Recipe(1, 2)
+    stages = [Stage(n, recipe, s) for n, s in zip("abc", scales, strict=False)]
+    other, out = tmp_path / "other", tmp_path / "out"
+    for stage in stages:
+        (other / stage.name).mkdir(parents=True)
+        (other / stage.name / "weights").write_text("of the other run")
+    (out / "a").mkdir(parents=True)
+    runner.take_over(stages, other, out)
+    assert "".join(sorted(folder.name for folder in out.iterdir())) == taken
+    assert not list((out / "a").iterdir())  # what is there is not replaced
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_each_experiment_has_a_network(name, runner):
     experiment = budgets.within(EXPERIMENTS[name], "smoke")
@@ -256,7 +277,8 @@ def test_the_large_budget_is_a_larger_network_on_cifar10(within):
     rates = [stage.recipe.learning_rate for stage in large.stages]
     assert rates == [0.01, 0.005, 0.005]
     assert restart.recipe.warmup_epochs == 0
-    assert large.network.scale_dropout == 0 < medium.network.scale_dropout
+    assert 0 < large.network.scale_dropout < medium.network.scale_dropout
+    assert second.recipe.epochs > medium.stages[1].recipe.epochs
     (plain,) = within(EXPERIMENTS["cifar10_plain"], "large").stages
     assert plain.recipe.epochs == first.recipe.epochs
     assert medium.stages[0].recipe.augmentation.padding == 0

@@ -150,6 +150,19 @@ def test_one_channel_serves_networks_of_all_poolings(tmp_path):
         train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
 
 
+def test_one_channel_serves_networks_of_all_scale_dropouts(tmp_path):
+    """It is the one that is kept, whatever the dropout."""
+    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
+    model = network(scale_dropout=0.1)
+    assert_same_weights(
+        train_in_stages(network(), [ONE], ARRAYS, verbose=0),
+        train_in_stages(network(scale_dropout=0.1), [ONE], ARRAYS, verbose=0),
+    )
+    train_in_stages(model, [ONE, TWO], ARRAYS, out=tmp_path, verbose=0)
+    with pytest.raises(FileExistsError, match=r"dropout: 0\.1, now 0\.3"):
+        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
+
+
 def test_a_channel_of_one_pixel_serves_networks_that_look_between_pixels(tmp_path):
     train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
     model = network(subpixel=True)
