@@ -30,9 +30,10 @@ class Small:
             one before.
         test_limit: Images of each size.
         padding: That of the augmentation, if not the recipe's own.
-        restart: Further epochs of one scale channel before several are trained; they
-            begin with the learning rate of those.
-        restart_padding: That of their augmentation.
+        restart: Further epochs of one scale channel, before several are trained, or of
+            a plain network.
+        restart_rate, restart_padding: Learning rate that they begin with, and padding
+            of their augmentation.
         scale_dropout: That of the pooling, if not the recipe's own.
     """
 
@@ -49,6 +50,7 @@ class Small:
     test_limit: int | None = 1000
     padding: int | None = None
     restart: int = 0
+    restart_rate: float = 0.005
     restart_padding: int = 0
     scale_dropout: float | None = None
 
@@ -132,8 +134,8 @@ def _reduced(full: Experiment, sizes: Mapping[str, Small]) -> Experiment:
     if small.scale_dropout is not None:
         network = replace(network, scale_dropout=small.scale_dropout)
     stages = [_small_stage(stage, full, small) for stage in full.stages]
-    if small.restart and len(stages) > 1:
-        stages.insert(1, _restarted(*stages, small))
+    if small.restart and (full.plain or len(stages[0].sigma0) == 1):
+        stages.insert(1, _restarted(stages[0], small))
     return replace(
         full,
         network=network,
@@ -165,12 +167,12 @@ def _small_stage(stage: Stage, full: Experiment, small: Small) -> Stage:
     return replace(stage, recipe=recipe, limit=limit)
 
 
-def _restarted(stage: Stage, following: Stage, small: Small) -> Stage:
+def _restarted(stage: Stage, small: Small) -> Stage:
     augmentation = replace(stage.recipe.augmentation, padding=small.restart_padding)
     recipe = replace(
         stage.recipe,
         epochs=small.restart,
-        learning_rate=following.recipe.learning_rate,
+        learning_rate=small.restart_rate,
         warmup_epochs=0,
         augmentation=augmentation,
     )

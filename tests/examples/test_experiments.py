@@ -279,8 +279,10 @@ def test_the_large_budget_is_a_larger_network_on_cifar10(within):
     assert restart.recipe.warmup_epochs == 0
     assert 0 < large.network.scale_dropout < medium.network.scale_dropout
     assert second.recipe.epochs > medium.stages[1].recipe.epochs
-    (plain,) = within(EXPERIMENTS["cifar10_plain"], "large").stages
-    assert plain.recipe.epochs == first.recipe.epochs
+    # A plain network beside it has as many epochs as one scale channel.
+    plain = within(EXPERIMENTS["cifar10_plain"], "large").stages
+    assert [stage.recipe.epochs for stage in plain] == [12, 8]
+    assert plain[1].recipe == restart.recipe
     assert medium.stages[0].recipe.augmentation.padding == 0
     assert within(EXPERIMENTS["mnist"], "large") == within(
         EXPERIMENTS["mnist"], "medium"
