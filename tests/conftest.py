@@ -123,3 +123,23 @@ def step_by_step():
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)
+
+
+def _directory_with(name: str) -> Path:
+    shared = Path(__file__).parents[2] / "shared" / "tfds"
+    for directory in (os.environ.get("TFDS_DATA_DIR"), shared):
+        if directory and (Path(directory) / name).is_dir():
+            return Path(directory)
+    pytest.skip(f"{name} is neither in TFDS_DATA_DIR nor in {shared}")
+
+
+@pytest.fixture(scope="session")
+def cifar10_dir() -> Path:
+    """A directory in which TensorFlow Datasets has prepared CIFAR-10."""
+    return _directory_with("cifar10")
+
+
+@pytest.fixture(scope="session")
+def mnist_dir() -> Path:
+    """A directory in which TensorFlow Datasets has prepared MNIST."""
+    return _directory_with("mnist")

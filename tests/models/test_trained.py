@@ -40,6 +40,19 @@ def test_mnist_was_not_learned_by_heart():
     assert min(recognized(model, f, canvas=56) for f in (0.5, 1.0, 2.0)) > 0.9
 
 
+@pytest.mark.seen_on_tensorflow("the weights are one")
+def test_photographs_are_recognized_at_three_sizes(cifar10_dir):
+    """Of the test set: an untrained network recognizes a tenth, as does one channel at
+    half the size."""
+    model = from_preset("cifar10", weights="cifar10", input_shape=(64, 64, 3))
+    for factor in (0.5, 1.0, 2.0):
+        images, labels = rescaled_arrays(
+            "cifar10", "test", factor, limit=96, data_dir=cifar10_dir
+        )
+        scores = model.predict(images, verbose=0)
+        assert np.mean(np.argmax(scores, axis=-1) == labels) > 0.6
+
+
 @each_weights
 def test_card_tells_what_is_there(weights):
     card = TRAINED[weights]
