@@ -113,6 +113,7 @@ OF_OUR_OWN = {
         (48, 48, 3),
         (16, 32, 64, 128),
         1.5,
+        scale_dropout=0.2,
         boundary="symmetric",
         subpixel=True,
     ),
