@@ -125,7 +125,7 @@ def train(experiment: Experiment, options: Options) -> dict[str, Trained]:
 def take_over(stages: Sequence[Stage], other: Path, out: Path) -> None:
     """Copies the first stage of another run, and what follows of one scale channel.
 
-    No pooling has a say in these: `fit` tells, if they differ in anything else.
+    Poolings have no say in one scale channel; `fit` tells, if anything else differs.
     """
     alone = itertools.takewhile(lambda stage: len(stage.sigma0 or ()) == 1, stages[1:])
     for stage in (stages[0], *alone):
