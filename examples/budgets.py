@@ -87,8 +87,8 @@ MEDIUM = {
 
 # More parameters and epochs, where they were the limit. What twelve epochs learned of
 # images shifted by two pixels at most was 88 % of them, and 80 % of those of the test:
-# hence eight more, shifted by four. Six channels learn less by heart: hence three epochs
-# of them. With scale dropout they were better at half and at twice the size.
+# hence eight more, shifted by four. Six channels learn less by heart: hence three of
+# them. With scale dropout they were better at half and at twice the size.
 LARGE = MEDIUM | {
     "cifar10": replace(
         MEDIUM["cifar10"],
