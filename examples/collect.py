@@ -11,7 +11,6 @@ count, so only runs that were completed.
 """
 
 import argparse
-import itertools
 import json
 import os
 import sys
@@ -130,13 +129,8 @@ def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _options(command: str, but: Set[str]) -> list[str]:
-    words = command.split()[3:]
-    pairs = itertools.pairwise([*words, ""])
-    return [
-        option if value.startswith("--") else f"{option} {value}".strip()
-        for option, value in pairs
-        if option.startswith("--") and option not in but
-    ]
+    options = [f"--{option}" for option in command.split(" --")[1:]]
+    return [option for option in options if option.split()[0] not in but]
 
 
 def _mean_and_deviation(values: np.ndarray) -> str:

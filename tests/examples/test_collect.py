@@ -75,7 +75,13 @@ def test_seeds_are_put_together(examples):
         [
             run(0, [0.5, 0.9, 0.7]),
             run(1, [0.7, 0.9, 0.5], " --out runs/other"),
-            run(0, [0.8, 0.8, 0.8], " --jit --receptive-field whole", "one", 0.6),
+            run(
+                0,
+                [0.8, 0.8, 0.8],
+                " --jit --widths 8 16 --receptive-field whole",
+                "one",
+                0.6,
+            ),
             run(0, [0.4, 0.4, 0.4], " --start-from runs/one", "two"),
             run(1, [0.6, 0.6, 0.6], " --start-from runs/other", "two"),
         ]
@@ -90,7 +96,11 @@ def test_seeds_are_put_together(examples):
     assert table == [
         ["one, first_stage", "2", *["50.0 ± 0.0"] * 4],
         ["one", "2", ends, middle, ends, "70.0 ± 0.0"],
-        ["one, first_stage --jit --receptive-field whole", "1", *["60.0"] * 4],
-        ["one --jit --receptive-field whole", "1", *["80.0"] * 4],
+        [
+            "one, first_stage --jit --widths 8 16 --receptive-field whole",
+            "1",
+            *["60.0"] * 4,
+        ],
+        ["one --jit --widths 8 16 --receptive-field whole", "1", *["80.0"] * 4],
         ["two", "2", *[f"50.0 ± {deviation:.1f}"] * 4],
     ]
