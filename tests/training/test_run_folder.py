@@ -38,7 +38,7 @@ def network(**options) -> keras.Model:
 
 
 def gauss_der_network(**options) -> keras.Model:
-    arguments = {"ratio": 1.3, "sigma0": (1.0,), "boundary": "zero", **options}
+    arguments = {"ratio": 1.3, "sigma0": (1.0, 1.4), "boundary": "zero", **options}
     return gauss_der_resnet((16, 16, 1), 3, (2, 2), **arguments)
 
 
