@@ -169,12 +169,12 @@ def seconds_per_image(model: keras.Model, images) -> float:
 
 def table(results: dict[str, Result]) -> str:
     sizes = [size_label(factor) for factor in SIZE_FACTORS]
-    rows = [["network", *sizes, "parameters", "training", "per image"]]
+    rows = [["network", *sizes, "weights", "training", "per image"]]
     for title, result in results.items():
         rows.append(
             [
                 title,
-                *(f"{accuracy:.3f}" for accuracy in result.curve.accuracies),
+                *(f"{100 * accuracy:.1f}" for accuracy in result.curve.accuracies),
                 str(result.parameters),
                 f"{result.training:.0f} s",
                 f"{1000 * result.inference:.1f} ms",

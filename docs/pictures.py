@@ -1,8 +1,10 @@
 """Draws the pictures of the documentation: `python docs/pictures.py`.
 
-All they show is computed here, by the library, on one of scikit-learn's digits.
+All they show is computed here, by the library, on one of scikit-learn's digits; but for
+the curves of CIFAR-10, which are those of the records in `results/`.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,12 @@ from sklearn.datasets import load_digits
 
 from keras_gdrn import kernels
 from keras_gdrn.data import rescale
+from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.models import from_preset
-from keras_gdrn.visualization import plot_basis_kernels
+from keras_gdrn.visualization import plot_basis_kernels, plot_scale_generalization
 
 OUT = Path(__file__).parent / "pictures"
+RESULTS = Path(__file__).parents[1] / "results"
 CANVAS = 64
 
 
@@ -23,6 +27,7 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     pictures = {
         "basis_kernels": plot_basis_kernels((1.0, 4.0), order=2),
+        "cifar10": cifar10(),
         "covariance": covariance(),
         "discretization": discretization(),
         "rank": rank(),
@@ -31,6 +36,22 @@ def main() -> None:
     }
     for name, figure in pictures.items():
         figure.savefig(OUT / f"{name}.png")
+
+
+def cifar10() -> Figure:
+    """The trained network, its single channel, and a plain one of as many weights."""
+    networks = {
+        "plain ResNet": ("cifar10_plain", "cifar10_plain"),
+        "one scale channel": ("cifar10", "cifar10_max_pretrained, restart"),
+        "6 scale channels": ("cifar10", "cifar10_max_pretrained"),
+    }
+    curves = {}
+    for label, (folder, name) in networks.items():
+        text = (RESULTS / folder / "large" / "results.json").read_text(encoding="utf-8")
+        record = json.loads(text)
+        accuracies = np.array(record["accuracies"][name])
+        curves[label] = ScaleGeneralization(np.array(record["factors"]), accuracies)
+    return plot_scale_generalization(curves)
 
 
 def covariance() -> Figure:

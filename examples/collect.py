@@ -31,8 +31,8 @@ from keras_gdrn.visualization import (
 )
 
 # Options that do not tell runs apart; and those that runs of a row may differ in.
-_BESIDE = {"--out", "--start-from", "--data-dir"}
-_NOT_DECISIVE = {*_BESIDE, "--seed", "--budget"}
+_BESIDE = {"out", "start-from", "data-dir"}
+_NOT_DECISIVE = {*_BESIDE, "seed", "budget"}
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
@@ -92,20 +92,24 @@ def networks(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple]:
             found.append((record, name, accuracies))
     times = Counter(name for _, name, _ in found)
     for record, name, accuracies in found:
-        options = " ".join(_options(record["command"], _BESIDE))
-        label = f"{name} ({options})" if times[name] > 1 and options else name
+        options = ", ".join(_options(record["command"], _BESIDE))
+        label = _words(name)
+        if times[name] > 1 and options:
+            label += f" ({options})"
         yield record, name, label, accuracies
 
 
 def report(records: Sequence[Mapping[str, Any]]) -> str:
     """A table with a row for each network, and how each run was made."""
     factors = sorted({factor for record in records for factor in record["factors"]})
-    rows = [["network", *map(size_label, factors), "published at 1"]]
-    for record, name, label, accuracies in networks(records):
-        found = dict(zip(record["factors"], accuracies, strict=True))
-        cells = [f"{100 * found[f]:.2f}" if f in found else "–" for f in factors]
-        known = EXPERIMENTS[name].published if name in EXPERIMENTS else ""
-        rows.append([label, *cells, known or "–"])
+    found = list(networks(records))
+    published = {name: of.published for name, of in EXPERIMENTS.items()}
+    known = any(published.get(name) for _, name, *_ in found)
+    rows = [["network", *map(size_label, factors), *["published at 1"] * known]]
+    for record, name, label, accuracies in found:
+        own = dict(zip(record["factors"], accuracies, strict=True))
+        cells = [f"{100 * own[f]:.2f}" if f in own else "–" for f in factors]
+        rows.append([label, *cells, *[published.get(name) or "–"] * known])
     title = "Accuracy in percent at each size factor (training: 1)."
     return "\n\n".join([title, markdown_table(rows), "\n".join(map(_note, records))])
 
@@ -114,7 +118,7 @@ def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
     """A row for the runs that differ in their seed alone."""
     groups: dict[str, list] = {}
     for record, name, _, accuracies in networks(records):
-        label = " ".join([name, *_options(record["command"], _NOT_DECISIVE)])
+        label = ", ".join([_words(name), *_options(record["command"], _NOT_DECISIVE)])
         groups.setdefault(label, []).append((record["factors"], accuracies))
     factors = sorted({f for runs in groups.values() for own, _ in runs for f in own})
     rows = [["network", "seeds", *map(size_label, factors), "mean"]]
@@ -129,13 +133,21 @@ def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _options(command: str, but: Set[str]) -> list[str]:
-    options = [f"--{option}" for option in command.split(" --")[1:]]
-    return [option for option in options if option.split()[0] not in but]
+    options = command.split(" --")[1:]
+    return [_words(option) for option in options if option.split()[0] not in but]
+
+
+def _words(name: str) -> str:
+    """A name that may be broken into lines, as a narrow column needs it."""
+    return name.replace("_", " ")
 
 
 def _mean_and_deviation(values: np.ndarray) -> str:
+    """The deviation may come on a line of its own, but with its sign."""
     mean = f"{values.mean():.1f}"
-    return f"{mean} ± {values.std(ddof=1):.1f}" if len(values) > 1 else mean
+    if len(values) == 1:
+        return mean
+    return f"{mean} ±\N{NO-BREAK SPACE}{values.std(ddof=1):.1f}"
 
 
 def _note(record: Mapping[str, Any]) -> str:

@@ -7,21 +7,31 @@ function troubles({ contentDocument: page }) {
   const raw = [...page.querySelectorAll("math")].filter((math) => !isDrawn(math));
   return [
     ...(isCutOff(window) ? ["wider than the window"] : []),
-    ...wide.map((table) => `table wider than the page: ${table.innerText.slice(0, 60)}`),
+    ...wide.map((table) => `table wider than the page: ${firstRow(table)}`),
     ...empty.map((image) => `no picture: ${image.src}`),
     ...raw.map((math) => `equation not drawn: ${math.textContent}`),
   ];
 }
 
+const firstRow = (table) => table.querySelector("tr").innerText.replace(/\s+/g, " ");
+
 const isCutOff = (element) => element.scrollWidth > element.clientWidth;
 
+// Without a font for mathematics an index stands on the line, and an exponent above it.
 function isDrawn(math) {
-  const raised = [...math.querySelectorAll("msup")].every((power) => {
-    const [base, exponent] = [...power.children].map((c) => c.getBoundingClientRect());
-    return exponent.top < base.top && exponent.left >= base.left;
-  });
-  return raised && math.getBoundingClientRect().width > 0;
+  const raised = boxes(math, "msup").every(
+    ([base, exponent]) => exponent.top < base.top && base.top < exponent.bottom,
+  );
+  const lowered = boxes(math, "msub").every(
+    ([base, index]) => base.top < index.top && base.bottom < index.bottom,
+  );
+  return raised && lowered && math.getBoundingClientRect().width > 0;
 }
+
+const boxes = (math, tag) =>
+  [...math.querySelectorAll(tag)].map((parent) =>
+    [...parent.children].map((child) => child.getBoundingClientRect()),
+  );
 
 addEventListener("load", () => {
   const frames = [...document.querySelectorAll("iframe")];

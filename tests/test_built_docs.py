@@ -97,6 +97,14 @@ def test_nothing_is_loaded_from_the_network(pages):
             assert "//" not in address, f"{path.name}: {tag}"
 
 
+def test_no_option_begins_with_a_dash(pages):
+    """Outside code, Sphinx makes one dash of two: `--seed` could not be copied."""
+    for path, page in pages.items():
+        article = page.find("article")
+        found = re.findall(r"(?:^|[\s(])–[a-z]\S*", article.text) if article else []
+        assert not found, f"{path.name}: {found}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_equations_are_translated(built, pages, page):
     text = re.sub(r"```.*?```|`[^`]*`", "", source(page), flags=re.DOTALL)
@@ -124,7 +132,7 @@ def test_in_a_browser(built, tmp_path):
         *("--virtual-time-budget=30000", "--dump-dom"),
     )
     done = subprocess.run(
-        [CHROMIUM, *options, probe.as_uri()], capture_output=True, timeout=120
+        [CHROMIUM, *options, probe.as_uri()], capture_output=True, timeout=300
     )
     seen = bs4.BeautifulSoup(done.stdout, "html.parser").find("pre")
     assert seen and seen.text, done.stderr.decode()

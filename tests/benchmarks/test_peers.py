@@ -145,7 +145,7 @@ def test_every_network_has_a_row(table_of, tmp_path):
     assert [title for title, *_ in rows] == ["foveated, 7 scales", "SESN, 5 scales"]
     for _, *accuracies, parameters, _, _ in rows:
         assert len(accuracies) == 9
-        assert all(0 <= float(accuracy) <= 1 for accuracy in accuracies)
+        assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
         assert 8000 < int(parameters) < 10000
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"results.md", "scale_generalization.png"}

@@ -40,9 +40,9 @@ def test_networks_of_one_name_are_told_apart(examples):
     for found, given in zip(records, options, strict=True):
         found["command"] = f"python examples/reproduce.py one {given}"
     expected = [
-        *("one, first_stage", "one"),
-        *("one, first_stage (--budget medium)", "one (--budget medium)"),
-        *("two, first_stage", "two"),
+        *("one, first stage", "one"),
+        *("one, first stage (budget medium)", "one (budget medium)"),
+        *("two, first stage", "two"),
     ]
     assert rows(report(records)) == expected
     assert list(curves(records)) == expected
@@ -59,7 +59,7 @@ def test_a_stage_that_runs_share_has_one_row_and_one_curve(examples):
         record("three", own, others[2]),
     ]
     names = rows(report(records))
-    assert names == ["one, first_stage", "one", "two", "three, first_stage", "three"]
+    assert names == ["one, first stage", "one", "two", "three, first stage", "three"]
     assert list(curves(records)) == names
 
 
@@ -92,15 +92,24 @@ def test_seeds_are_put_together(examples):
         if line.startswith(("| one", "| two"))
     ]
     deviation = np.std([50, 70], ddof=1)
-    ends, middle = f"60.0 ± {deviation:.1f}", "90.0 ± 0.0"
+    together = "\N{NO-BREAK SPACE}"
+    ends, middle = f"60.0 ±{together}{deviation:.1f}", f"90.0 ±{together}0.0"
+    options = "jit, widths 8 16, receptive-field whole"
     assert table == [
-        ["one, first_stage", "2", *["50.0 ± 0.0"] * 4],
-        ["one", "2", ends, middle, ends, "70.0 ± 0.0"],
-        [
-            "one, first_stage --jit --widths 8 16 --receptive-field whole",
-            "1",
-            *["60.0"] * 4,
-        ],
-        ["one --jit --widths 8 16 --receptive-field whole", "1", *["80.0"] * 4],
-        ["two", "2", *[f"50.0 ± {deviation:.1f}"] * 4],
+        ["one, first stage", "2", *[f"50.0 ±{together}0.0"] * 4],
+        ["one", "2", ends, middle, ends, f"70.0 ±{together}0.0"],
+        [f"one, first stage, {options}", "1", *["60.0"] * 4],
+        [f"one, {options}", "1", *["80.0"] * 4],
+        ["two", "2", *[f"50.0 ±{together}{deviation:.1f}"] * 4],
     ]
+
+
+def test_what_was_published_has_a_column_where_anything_was(examples):
+    from collect import report
+    from experiments import EXPERIMENTS
+
+    paper = next(name for name, of in EXPERIMENTS.items() if of.published)
+    one, other = (record(name, [0.5] * 3, [0.9] * 3) for name in (paper, "one"))
+    assert "published" not in report([other])
+    row = next(line for line in report([one, other]).splitlines() if "90.00" in line)
+    assert EXPERIMENTS[paper].published in row
