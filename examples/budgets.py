@@ -1,9 +1,8 @@
 """The same experiments for less time: a few seconds, or hours on two cores."""
 
-import dataclasses
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from experiments import Experiment, Stage
 
@@ -12,7 +11,24 @@ from keras_gdrn.models import Preset
 BUDGETS = ("smoke", "small", "medium", "large", "full")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
+class Phase:
+    """How long a stage lasts.
+
+    Args:
+        epochs: Their number.
+        limit: Number of training images; by default all of them.
+        padding: That of the augmentation, if not the recipe's own.
+        learning_rate: At the beginning, if not the recipe's own.
+    """
+
+    epochs: int
+    limit: int | None = None
+    padding: int | None = None
+    learning_rate: float | None = None
+
+
+@dataclass(frozen=True)
 class Small:
     """What two processor cores can train.
 
@@ -24,65 +40,51 @@ class Small:
             not the mirror image's maps (derivatives change their sign). A network that
             was trained on a canvas of 32 got 72 % of CIFAR-10 right on it, and 67 % on
             one of 64.
-        epochs, limit: Those of one scale channel, or of a plain network.
-        joint_epochs, joint_limit: Those of several scale channels.
-        tuned_epochs, tuned_limit: Those of several scale channels that were trained as
-            one before.
-        test_limit: Images of each size.
-        padding: That of the augmentation, if not the recipe's own.
-        restart: Further epochs of one scale channel, before several are trained, or of
-            a plain network.
-        restart_rate, restart_padding: Learning rate that they begin with, and padding
-            of their augmentation.
-        scale_dropout: That of the pooling, if not the recipe's own.
+        one: Training of one scale channel, or of a plain network.
+        restart: What follows it, if anything.
+        tuned: Training of several scale channels that were trained as one before.
+        joint: That of several scale channels from the beginning.
+        test_limit: Number of test images of each size.
+        scale_dropout: That of the pooling, if not the network's own.
     """
 
     widths: tuple[int, ...]
     ratio: float
     canvas: int
     test_canvas: int
-    epochs: int = 6
-    limit: int | None = None
-    joint_epochs: int = 3
-    joint_limit: int | None = 20000
-    tuned_epochs: int = 1
-    tuned_limit: int | None = 20000
+    one: Phase
+    restart: Phase | None = None
+    tuned: Phase = Phase(1, 20000)
+    joint: Phase = Phase(3, 20000)
     test_limit: int | None = 1000
-    padding: int | None = None
-    restart: int = 0
-    restart_rate: float = 0.005
-    restart_padding: int = 0
     scale_dropout: float | None = None
 
 
-_MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, test_limit=2500)
+_MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, Phase(6))
+_STL10 = (12, 16, 24, 32)
 SMALL = {
-    "mnist": _MNIST,
-    "fashion_mnist": replace(_MNIST, test_limit=1000),
+    "mnist": replace(_MNIST, test_limit=2500),
+    "fashion_mnist": _MNIST,
     "cifar10": Small(
-        (16, 24, 32, 48), 1.6, 48, 64, epochs=8, limit=20000, tuned_limit=10000
+        (16, 24, 32, 48), 1.6, 48, 64, one=Phase(8, 20000), tuned=Phase(1, 10000)
     ),
     "stl10": Small(
-        (12, 16, 24, 32),
-        1.9,
-        96,
-        192,
-        epochs=12,
-        joint_epochs=6,
-        joint_limit=None,
-        tuned_limit=None,
+        *(_STL10, 1.9, 96, 192),
+        one=Phase(12),
+        tuned=Phase(1),
+        joint=Phase(6),
         test_limit=200,
     ),
-    "stl10_original": Small((12, 16, 24, 32), 2.2, 96, 96, epochs=12, test_limit=None),
+    "stl10_original": Small(_STL10, 2.2, 96, 96, one=Phase(12), test_limit=None),
 }
 # The same networks on all images, and tested on all: some hours instead of one.
-_ALL = {"limit": None, "joint_limit": None, "test_limit": None}
+_ALL = {"tuned": Phase(1), "joint": Phase(3), "test_limit": None}
 MEDIUM = {
-    "mnist": replace(_MNIST, epochs=10, tuned_limit=None, **_ALL),
-    "fashion_mnist": replace(_MNIST, epochs=10, tuned_limit=None, **_ALL),
-    "cifar10": replace(SMALL["cifar10"], tuned_limit=None, **_ALL),
-    "stl10": replace(SMALL["stl10"], epochs=30, **_ALL),
-    "stl10_original": replace(SMALL["stl10_original"], epochs=30),
+    "mnist": replace(_MNIST, one=Phase(10), **_ALL),
+    "fashion_mnist": replace(_MNIST, one=Phase(10), **_ALL),
+    "cifar10": replace(SMALL["cifar10"], one=Phase(8), **_ALL),
+    "stl10": replace(SMALL["stl10"], one=Phase(30), test_limit=None),
+    "stl10_original": replace(SMALL["stl10_original"], one=Phase(30)),
 }
 
 # More parameters and epochs, where they were the limit. What twelve epochs learned of
@@ -94,11 +96,10 @@ LARGE = MEDIUM | {
         MEDIUM["cifar10"],
         widths=(16, 32, 64, 128),
         ratio=1.5,
-        epochs=12,
-        padding=2,
-        restart=8,
-        restart_padding=4,
-        tuned_epochs=3,
+        one=Phase(12, padding=2),
+        restart=Phase(8, padding=4, learning_rate=0.005),
+        tuned=Phase(3, padding=2),
+        joint=Phase(3, padding=2),
         scale_dropout=0.2,
     )
 }
@@ -132,50 +133,44 @@ def _reduced(full: Experiment, sizes: Mapping[str, Small]) -> Experiment:
     )
     if small.scale_dropout is not None:
         network = replace(network, scale_dropout=small.scale_dropout)
-    stages = [_small_stage(stage, full, small) for stage in full.stages]
-    if small.restart and (full.plain or len(stages[0].sigma0) == 1):
-        stages.insert(1, _restarted(stages[0], small))
     return replace(
         full,
         network=network,
-        stages=tuple(stages),
+        stages=tuple(_stages(full, small)),
         test_canvas=small.test_canvas,
         test_limit=small.test_limit,
     )
 
 
-def _small_stage(stage: Stage, full: Experiment, small: Small) -> Stage:
-    if full.plain or len(stage.sigma0) == 1:
-        epochs, limit, batch_size = small.epochs, small.limit, 64
-    elif stage is full.stages[0]:
-        epochs, limit, batch_size = small.joint_epochs, small.joint_limit, 32
+def _stages(full: Experiment, small: Small) -> Iterator[Stage]:
+    first, *further = full.stages
+    if full.plain or len(first.sigma0) == 1:
+        yield _shortened(first, small.one, batch_size=64)
+        if small.restart:
+            recipe = replace(first.recipe, warmup_epochs=0)
+            again = replace(first, name="restart", recipe=recipe)
+            yield _shortened(again, small.restart, batch_size=64)
     else:
-        epochs, limit, batch_size = small.tuned_epochs, small.tuned_limit, 32
-    share = stage.recipe.warmup_epochs / stage.recipe.epochs
-    warmup = min(math.ceil(share * epochs), epochs - 1)
-    augmentation = stage.recipe.augmentation
-    if small.padding is not None:
-        augmentation = replace(augmentation, padding=small.padding)
+        yield _shortened(first, small.joint, batch_size=32)
+    for stage in further:
+        yield _shortened(stage, small.tuned, batch_size=32)
+
+
+def _shortened(stage: Stage, phase: Phase, batch_size: int) -> Stage:
+    recipe = stage.recipe
+    if phase.padding is not None:
+        augmentation = replace(recipe.augmentation, padding=phase.padding)
+        recipe = replace(recipe, augmentation=augmentation)
+    if phase.learning_rate is not None:
+        recipe = replace(recipe, learning_rate=phase.learning_rate)
+    share = recipe.warmup_epochs / recipe.epochs
     recipe = replace(
-        stage.recipe,
-        epochs=epochs,
+        recipe,
+        epochs=phase.epochs,
         batch_size=batch_size,
-        warmup_epochs=warmup,
-        augmentation=augmentation,
+        warmup_epochs=min(math.ceil(share * phase.epochs), phase.epochs - 1),
     )
-    return replace(stage, recipe=recipe, limit=limit)
-
-
-def _restarted(stage: Stage, small: Small) -> Stage:
-    augmentation = replace(stage.recipe.augmentation, padding=small.restart_padding)
-    recipe = replace(
-        stage.recipe,
-        epochs=small.restart,
-        learning_rate=small.restart_rate,
-        warmup_epochs=0,
-        augmentation=augmentation,
-    )
-    return replace(stage, name="restart", recipe=recipe)
+    return replace(stage, recipe=recipe, limit=phase.limit)
 
 
 def _smoke(full: Experiment) -> Experiment:
