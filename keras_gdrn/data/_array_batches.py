@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -61,6 +61,26 @@ def mapped(data: "tf.data.Dataset", function: Callable) -> "tf.data.Dataset":
 
     function = tf.autograph.experimental.do_not_convert(function)
     return data.map(function, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def renewable(make: "Callable[[], tf.data.Dataset]") -> "tf.data.Dataset":
+    """What `make` returns; `renewed` makes it anew, with the order of the beginning."""
+    data = make()
+    data.made_anew = make  # type: ignore[attr-defined]
+    return data
+
+
+def renewed(data: Any) -> Any:
+    """A data set like this one, over which nobody has iterated, if it is `renewable`.
+
+    Its orders follow each other from the first iteration on; those of `data` itself go
+    on from where an earlier training has left them, and may have been read ahead of it.
+    """
+    return data.made_anew() if is_renewable(data) else data
+
+
+def is_renewable(data: Any) -> bool:
+    return hasattr(data, "made_anew")
 
 
 def untuned(data: "tf.data.Dataset") -> "tf.data.Dataset":

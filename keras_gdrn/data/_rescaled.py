@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
-from keras_gdrn.data._array_batches import array_batches, mapped
+from keras_gdrn.data._array_batches import array_batches, mapped, renewable
 from keras_gdrn.data._datasets import DatasetInfo, dataset_info
 from keras_gdrn.data._load import load
 from keras_gdrn.data._rescale import rescale
@@ -127,14 +127,20 @@ def rescaled(
         return tf.clip_by_value(images / info.white, 0.0, 1.0), labels
 
     # The images stay in memory as bytes, and are rescaled after they are shuffled.
-    data = array_batches(
-        images, labels, batch_size or CHUNK, shuffle=shuffle, seed=seed
-    )
-    data = mapped(data, place)
-    if batch_size is None:
-        data = data.unbatch()
-        data = data.apply(tf.data.experimental.assert_cardinality(len(labels)))
-    return data.prefetch(tf.data.AUTOTUNE)
+    with tf.device("CPU"):
+        images, labels = tf.constant(images), tf.constant(labels)
+
+    def batches() -> tf.data.Dataset:
+        data = array_batches(
+            images, labels, batch_size or CHUNK, shuffle=shuffle, seed=seed
+        )
+        data = mapped(data, place)
+        if batch_size is None:
+            data = data.unbatch()
+            data = data.apply(tf.data.experimental.assert_cardinality(len(labels)))
+        return data.prefetch(tf.data.AUTOTUNE)
+
+    return renewable(batches)
 
 
 def canvas_of(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, check_factor
-from keras_gdrn.data._array_batches import untuned
+from keras_gdrn.data._array_batches import renewable, untuned
 from keras_gdrn.data._random import epoch_generators
 from keras_gdrn.data._read_h5 import H5Split, describe_h5
 from keras_gdrn.data._write_h5 import stated_factor
@@ -116,12 +116,15 @@ def rescaled_h5(
     check_count("batch_size", batch_size)
     check_count("limit", limit)
     blocks = _blocks(_find_splits(folder, split, factor), limit)
-    data = _groups(blocks, shuffle, seed)
-    data = data.unbatch() if batch_size is None else data.rebatch(batch_size)
     count = ceil(sum(block.stop - block.start for block in blocks) / (batch_size or 1))
     import tensorflow as tf
 
-    return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+    def batches() -> tf.data.Dataset:
+        data = _groups(blocks, shuffle, seed)
+        data = data.unbatch() if batch_size is None else data.rebatch(batch_size)
+        return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+
+    return renewable(batches)
 
 
 def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:

@@ -8,7 +8,15 @@ from typing import Any
 
 import keras
 
-from keras_gdrn.training import _callbacks, _devices, _log, _processes, _run_folder
+from keras_gdrn.data._array_batches import renewed
+from keras_gdrn.training import (
+    _callbacks,
+    _devices,
+    _iterations,
+    _log,
+    _processes,
+    _run_folder,
+)
 from keras_gdrn.training._batches import evaluation_batches, training_batches
 from keras_gdrn.training._checkpoint import checkpoint
 from keras_gdrn.training._compile import check_model, checked_class_weight, compile_by
@@ -66,9 +74,11 @@ def fit(
         recipe: A `Recipe`, or the name of one of `RECIPES`.
         data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
             `tf.data.Dataset` of such batches that shuffles them itself, such as
-            `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. Images are floats
-            in [0, 1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot.
-            Weights `(batch,)` are those of the images, in the loss and the accuracy.
+            `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. (One of your own
+            is to be made anew before a call that goes on in the same process, or what
+            is left of its order differs.) Images are floats in [0, 1]; labels are
+            integers `(batch,)` or `(batch, 1)`, or one-hot. Weights `(batch,)` are
+            those of the images, in the loss and the accuracy.
             Arrays need no TensorFlow: where it is not installed, the same batches are
             made by NumPy.
         validation_data: The same, not shuffled; evaluated after each epoch.
@@ -95,11 +105,12 @@ def fit(
     Raises:
         ValueError: If an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
-        FileExistsError: If `out` holds another run: other settings, another network or
-            precision, or other arrays. (Of a `tf.data.Dataset` only the shapes and the
-            number of batches are known.)
+        FileExistsError: If `out` holds another run: other settings, another network,
+            precision or backend, or other arrays; or if its log is damaged. (Of a
+            `tf.data.Dataset` only the shapes and the number of batches are known.)
         BlockingIOError: If another process is at work in `out`.
-        OSError: If the checkpoint in `out` is damaged.
+        OSError: If the checkpoint in `out` is damaged or of another run, or there is no
+            space left for one.
         FloatingPointError: If the loss or a weight is not finite, unless `check_finite`
             is `False`.
         RuntimeError: In all but the first of several processes, if that has failed.
@@ -128,7 +139,8 @@ def fit(
             options = {"seed": seed, "steps": steps, "class_weight": class_weight}
             decided = settings(model, shared, data, **options)
             first = _resume(model, folder, decided, held)
-        training, of_epochs = repeated(batches, model, devices, first)
+        _iterations.begin(data, resumed=0 < first < recipe.epochs)
+        training, of_epochs = repeated(batches, model, devices, first, recipe.epochs)
         with _devices.synchronized(model, devices):
             history = model.fit(
                 training,
@@ -141,6 +153,8 @@ def fit(
                 shuffle=False,  # the pipeline has done it
                 verbose=verbose,
             )
+        if not model.stop_training:
+            _iterations.end(data)
         if folder:
             with _processes.copy_of_first(folder / _log.LOG) as log:
                 history.history = _log.history(log)
@@ -153,7 +167,7 @@ def _batches(
 ) -> tuple[Any, Any]:
     """The batches of training and of validation, for so many devices."""
     classes = model.output_shape[-1]
-    batches = training_batches(data, recipe, classes, seed)
+    batches = training_batches(renewed(data), recipe, classes, seed)
     if tests is not None:
         tests = evaluation_batches(tests, recipe.batch_size, classes)
     if devices == 1:

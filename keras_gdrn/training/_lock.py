@@ -15,6 +15,8 @@ else:
 
 LOCK = "partial.lock"
 
+_HELD: set[IO] = set()
+
 
 @contextlib.contextmanager
 def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
@@ -44,13 +46,27 @@ def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
     path = Path(folder) / LOCK
     path.parent.mkdir(parents=True, exist_ok=True)
     file = _locked(path)
+    _HELD.add(file)
     try:
         yield
     finally:
-        # In this order: who opens the file now finds that it is not there any more.
-        with contextlib.suppress(OSError):  # Windows keeps a file that is open
-            path.unlink()
+        if file in _HELD:  # not in a process that was forked meanwhile
+            # In this order: who opens the file now finds that it is gone.
+            with contextlib.suppress(OSError):  # Windows keeps a file that is open
+                path.unlink()
+            file.close()
+            _HELD.remove(file)
+
+
+def _leave_to_parent() -> None:
+    """A forked process has no part in the locks: else it would keep or remove them."""
+    for file in _HELD:
         file.close()
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _locked(path: Path) -> IO:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from keras_gdrn.training._checkpoint import trained_epochs
-from keras_gdrn.training._files import write_whole
+from keras_gdrn.training._files import SETTINGS, write_whole
 from keras_gdrn.training._log import keep_rows
 
-SETTINGS = "settings.json"
 _TOLD = 8  # differences
 
 
@@ -55,7 +54,7 @@ def resume(folder: Path, settings: Mapping[str, Any]) -> int:
 def _read(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:  # neither UTF-8 nor JSON
+    except (ValueError, RecursionError) as error:  # neither UTF-8 nor JSON; absurd
         content = error
     if not isinstance(content, dict):
         raise FileExistsError(

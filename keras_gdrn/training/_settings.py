@@ -35,7 +35,8 @@ def settings(
         "steps_per_epoch": steps,
         "data": fingerprint(data),
         "input_shape": model.input_shape,
-        "parameters": [tuple(weight.shape) for weight in model.weights],
+        "backend": keras.backend.backend(),
+        "parameters": parameters(model),
         "dtype_policy": model.dtype_policy.name,
         "architecture": architecture(model),
     }
@@ -68,12 +69,21 @@ def fingerprint(data: Any) -> Any:
     ]
 
 
-def architecture(model: keras.Model) -> Any:
+def parameters(model: keras.Model) -> dict[str, str]:
+    """The shape of each weight, and whether it is trained."""
+    found = {}
+    for number, weight in enumerate(model.weights):
+        kind = "" if weight.trainable else ", fixed"
+        found[f"{number} {weight.name}"] = f"{tuple(weight.shape)}{kind}"
+    return found
+
+
+def architecture(model: keras.Layer) -> Any:
     """The configuration of a model, with names that do not depend on other models."""
     try:
         config = keras.saving.serialize_keras_object(model)
     except NotImplementedError:  # a user's own layer, without `get_config`
-        return type(model).__name__
+        return _architecture_of_parts(model)
     plain = _plain(config, {})
     for layer in plain.get("layers", {}).values():
         kind = layer["class_name"]
@@ -85,6 +95,16 @@ def architecture(model: keras.Model) -> Any:
         if on_pixels:  # as in runs from before there was the choice
             del layer["subpixel"]
     return plain
+
+
+def _architecture_of_parts(layer: keras.Layer) -> Any:
+    """What can be told of a layer that has no configuration, or holds one without."""
+    parts = list(getattr(layer, "layers", []))
+    found: dict[str, Any] = {"class_name": type(layer).__name__}
+    if isinstance(layer, ScaleChannels):
+        parts = [layer.network]
+        found |= {"receptive_field": layer.receptive_field, "subpixel": layer.subpixel}
+    return found | {"layers": {str(n): architecture(p) for n, p in enumerate(parts)}}
 
 
 def _plain(value: Any, names: dict[str, str]) -> Any:

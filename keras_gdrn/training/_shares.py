@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import keras
@@ -82,11 +82,13 @@ def filled_batches(batches: Any, devices: int) -> Any:
 
 
 def repeated(
-    batches: Any, model: keras.Model, devices: int, first: int
+    batches: Any, model: keras.Model, devices: int, first: int, end: int
 ) -> tuple[Any, list[keras.callbacks.Callback]]:
-    """The batches of all epochs from the `first`, and the callbacks that these need.
+    """The batches of all epochs from `first` to `end`, and the callbacks they need.
 
     Keras then makes one iterator over all of them; otherwise, several in each epoch.
+    There are no more: a further iteration, begun to read ahead, would change the orders
+    of the stage that follows.
     """
     if isinstance(batches, NumPyBatches):  # Keras makes one iterator per epoch
         begin = keras.callbacks.LambdaCallback(
@@ -97,8 +99,8 @@ def repeated(
         next(iter(batches))
     blank = _blank_batch(batches, model, devices)
     if blank is None or (devices == 1 and keras.backend.backend() == "tensorflow"):
-        return batches.repeat(), []
-    training, begun = repeated_in_training(batches, blank)
+        return _flattened(lambda: range(first, end), batches, lambda _: batches), []
+    training, begun = repeated_in_training(batches, blank, end - first)
     return training, [begun]
 
 
@@ -116,9 +118,9 @@ def _blank_batch(
 
 
 def repeated_in_training(
-    batches: "tf.data.Dataset", blank: tuple
+    batches: "tf.data.Dataset", blank: tuple, epochs: int
 ) -> tuple["tf.data.Dataset", keras.callbacks.Callback]:
-    """`batches` repeated, and the callback which tells that training has begun.
+    """`batches` for all epochs, and the callback which tells that training has begun.
 
     On JAX, on PyTorch and under a strategy, Keras looks at one batch before it makes
     the iterator to train with. That would be an iteration over `batches`, which has its
@@ -134,12 +136,27 @@ def repeated_in_training(
         # `take(0)` is nothing, `take(-1)` everything.
         return blanks.take(1 - training).concatenate(batches.take(-training))
 
-    phases: tf.data.Dataset = tf.data.Dataset.from_generator(
-        lambda: itertools.repeat(int(bool(begun))),
-        output_signature=tf.TensorSpec((), "int64"),
+    def phases() -> Iterator[int]:
+        return itertools.repeat(1, epochs) if begun else itertools.repeat(0)
+
+    return _flattened(phases, batches, chosen), callback
+
+
+def _flattened(
+    numbers: Callable[[], Iterable[int]], batches: "tf.data.Dataset", choose: Callable
+) -> "tf.data.Dataset":
+    """The data sets that are chosen by each number, one after the other.
+
+    Unlike `repeat`, this begins no further iteration after the last.
+    """
+    import tensorflow as tf
+
+    spec = tf.TensorSpec((), "int64")
+    data: tf.data.Dataset = tf.data.Dataset.from_generator(
+        numbers, output_signature=spec
     )
-    phases = phases.with_options(batches.options())  # flat_map takes no other's
-    return phases.flat_map(chosen).prefetch(tf.data.AUTOTUNE), callback
+    data = data.with_options(batches.options())  # flat_map takes no other's
+    return data.flat_map(choose).prefetch(tf.data.AUTOTUNE)
 
 
 def _own_part(batches: Any) -> Any:

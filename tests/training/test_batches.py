@@ -87,7 +87,7 @@ def test_what_is_made_here_ends_at_once():
     blank = np.zeros((1, 40, 40, 1), "float32"), np.zeros((1, 10), "float32")
     for data in (digits, (IMAGES, LABELS)):
         batches = training_batches(data, PLAIN, classes=10)
-        repeated, _ = _shares.repeated_in_training(batches, blank)
+        repeated, _ = _shares.repeated_in_training(batches, blank, 1)
         for made in (batches, repeated, evaluation_batches(data, 16, classes=10)):
             assert made.options().autotune.enabled is False
     own = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(16)

@@ -14,7 +14,7 @@ import pytest
 
 from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Augmentation, Recipe, TimeLimit, fit
+from keras_gdrn.training import Augmentation, Recipe, TimeLimit, _iterations, fit
 from tests._cases import cases
 
 RECIPE = Recipe(
@@ -190,6 +190,28 @@ def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
         assert len(found.epoch) == epochs
 
 
+@pytest.mark.slow
+def test_data_made_once_serve_several_calls(tmp_path):
+    whole, resumed = network(), network()
+    fit(whole, RECIPE, digits(), verbose=0)
+    data = digits()
+    for model in (network(), network(), resumed):
+        fit(model, RECIPE, data, out=tmp_path, max_minutes=0, verbose=0)
+    assert_same_weights(resumed, whole)
+
+
+def test_data_of_ones_own_that_were_left_in_the_middle():
+    import tensorflow as tf
+
+    data = tf.data.Dataset.from_tensor_slices(ARRAYS).batch(16)
+    for resumed in (False, True):
+        _iterations.begin(data, resumed)
+        _iterations.end(data)
+    _iterations.begin(data, resumed=False)
+    with pytest.warns(UserWarning, match=r"`data` was left in the middle.*anew"):
+        _iterations.begin(data, resumed=True)
+
+
 @pytest.mark.usefixtures("step_by_step")
 def test_calls_share_a_time_limit(tmp_path):
     limit = TimeLimit(minutes=0)
@@ -350,10 +372,15 @@ def test_kinds_of_labels_are_the_same_training():
 
 
 def test_recipes_have_names(monkeypatch):
-    fitted = []
-    monkeypatch.setattr(keras.Model, "fit", lambda _, data, **rest: fitted.append(rest))
-    fit(network(), "rescaled_fashion_mnist", ARRAYS)
-    assert fitted[0]["epochs"] == 32
+    class Fitted(Exception):
+        pass
+
+    def fitted(model, data, **options):
+        raise Fitted(options["epochs"])
+
+    monkeypatch.setattr(keras.Model, "fit", fitted)
+    with pytest.raises(Fitted, match=r"^32$"):
+        fit(network(), "rescaled_fashion_mnist", ARRAYS)
 
 
 @pytest.mark.usefixtures("step_by_step")

@@ -1,8 +1,10 @@
 """The folder of a run: what it refuses, who may use it, and what is damaged."""
 
+import contextlib
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +14,11 @@ import keras
 import numpy as np
 import pytest
 
+from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Recipe, _lock, claim_folder, fit, lock_folder
-from keras_gdrn.training._settings import architecture
+from keras_gdrn.training._log import append_row, history, keep_rows
+from keras_gdrn.training._settings import architecture, parameters, settings
 
 RNG = np.random.default_rng(0)
 ARRAYS = (RNG.random((12, 16, 16, 1), "float32"), np.arange(12) % 3)
@@ -114,6 +118,52 @@ def test_frozen_layers_within_scale_channels_are_seen():
     assert architecture(one) != architecture(other)
 
 
+@pytest.mark.parametrize(
+    "frozen",
+    [
+        lambda channel: channel.get_layer("block1").bn1,
+        lambda channel: channel.get_layer("block1").conv2,
+        lambda channel: channel.get_layer("stem_conv").kernel,
+    ],
+    ids=["normalization", "convolution", "weight"],
+)
+def test_frozen_parts_of_layers_are_seen(frozen):
+    one, other = gauss_der_network(), gauss_der_network()
+    assert parameters(one) == parameters(other)
+    frozen(other.get_layer("scale_channels").network).trainable = False
+    assert parameters(one) != parameters(other)
+
+
+class Power(keras.layers.Layer):
+    """A user's own layer, of which Keras knows no configuration."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def call(self, inputs):
+        return self.function(inputs)
+
+
+def test_the_rest_of_a_network_with_a_layer_of_ones_own_is_seen():
+    def own(**options) -> keras.Model:
+        channel = gauss_der_network(**options).get_layer("scale_channels").network
+        image = keras.Input((16, 16, 1))
+        inner = keras.Model(image, channel(Power(keras.ops.square)(image)))
+        scores = ScaleChannels(inner, [1.0, 1.4], receptive_field=None)(image)
+        return keras.Model(image, ScalePooling("max")(scores))
+
+    assert architecture(own()) == architecture(own())
+    assert architecture(own()) != architecture(own(ratio=1.4))
+
+
+def test_another_backend_is_refused(run, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "another")
+    decided = settings(network(), RECIPE, ARRAYS, seed=0, steps=2, class_weight=None)
+    with pytest.raises(FileExistsError, match=r"backend: .*, now another"):
+        claim_folder(run, decided)
+
+
 def test_how_layers_are_connected_is_seen():
     def crossed(swap: bool) -> keras.Model:
         image = keras.Input((4,))
@@ -156,8 +206,6 @@ def test_rows_know_their_columns(tmp_path):
 
 
 def test_logs_of_callbacks_may_be_words(tmp_path):
-    from keras_gdrn.training._log import append_row, history
-
     append_row(tmp_path, {"epoch": 0, "loss": 1.5})
     append_row(tmp_path, {"epoch": 1, "phase": "late", "loss": 0.5})
     append_row(tmp_path, {"loss": 0.25, "epoch": 2})
@@ -173,6 +221,42 @@ def test_a_log_without_its_rows_is_refused(tmp_path):
     (tmp_path / "log.csv").write_text("epoch,loss\n", encoding="utf-8")
     with pytest.raises(FileExistsError, match=r"log\.csv must have a row for each"):
         train(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"epoch,loss\n\xff,1\n1,1\n", r"log\.csv must be the log of a run.*utf-8"),
+        (b'epoch,loss\n0,"1\n1,1\n', r"log\.csv must be the log of a run"),
+        (b"epoch,loss\n0,1,2\n1,1\n", r"log\.csv must be the log.*more cells"),
+        (b"eqoch,loss\n0,1\n1,1\n", r"epochs \[None, None\]"),
+        (b"epoch,loss\n0,1\nq,1\n", r"epochs \['0', 'q'\]"),
+        (b"epoch,loss\n\n\n\n", r"epochs \[\]"),
+    ],
+)
+def test_damaged_logs(tmp_path, content, message):
+    (tmp_path / "log.csv").write_bytes(content)
+    with pytest.raises(FileExistsError, match=message):
+        keep_rows(tmp_path, 2)
+
+
+def test_cells_may_have_several_lines(tmp_path):
+    for epoch in range(3):
+        append_row(tmp_path, {"epoch": epoch, "said": "two\nlines"})
+    keep_rows(tmp_path, 2)
+    assert history(tmp_path / "log.csv")["said"] == ["two\nlines"] * 2
+
+
+def test_a_lost_checkpoint_does_not_begin_the_run_anew(tmp_path):
+    train(tmp_path)
+    train(tmp_path)
+    (file,) = tmp_path.glob("*.h5")
+    content = file.read_bytes()
+    file.unlink()
+    with pytest.raises(FileExistsError, match="2 epochs, but their checkpoint is gone"):
+        train(tmp_path)
+    file.write_bytes(content)
+    assert train(tmp_path).epoch == [0, 1, 2]
 
 
 def test_one_folder_is_of_one_process(tmp_path):
@@ -237,6 +321,32 @@ def test_a_killed_process_does_not_keep_the_folder(tmp_path):
         pass
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
+def test_a_forked_process_has_no_part_in_the_lock(tmp_path):
+    """Neither does it keep the folder, nor does it set it free."""
+    reading, writing = os.pipe()
+    held = contextlib.ExitStack()
+    held.enter_context(lock_folder(tmp_path))
+    child = os.fork()
+    if not child:
+        os.close(writing)
+        held.close()
+        os.read(reading, 1)  # until the parent closes it
+        os._exit(0)
+    os.close(reading)
+    try:
+        with pytest.raises(BlockingIOError), lock_folder(tmp_path):
+            pass
+        held.close()
+        with lock_folder(tmp_path):
+            pass
+    finally:
+        os.close(writing)
+        os.waitpid(child, 0)
+
+
 def test_a_flipped_bit_is_found(tmp_path):
     train(tmp_path)
     (file,) = tmp_path.glob("*.h5")
@@ -254,13 +364,33 @@ def test_a_flipped_bit_is_found(tmp_path):
     assert train(tmp_path).epoch == [0, 1]
 
 
+def test_a_checkpoint_of_another_run_is_refused(run, tmp_path):
+    train(tmp_path, seed=1)
+    (file,) = run.glob("*.h5")
+    (tmp_path / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(OSError, match=r"epoch-0001\.weights\.h5 is .* of another run"):
+        train(tmp_path, seed=1)
+
+
+def test_a_full_disk_is_found_before_a_checkpoint_is_written(tmp_path, monkeypatch):
+    train(tmp_path)
+    usage = shutil._ntuple_diskusage(1, 1, 10**4)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda folder: usage)
+        with pytest.raises(OSError, match="No space left for a checkpoint") as error:
+            train(tmp_path)
+    assert error.value.errno == errno.ENOSPC
+    assert train(tmp_path).epoch == [0, 1]
+
+
 def test_keras_loads_checkpoints(run):
     (file,) = run.glob("*.h5")
     network().load_weights(file, skip_mismatch=False)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"\xff\xfe\x00", b"[1, 2]", b'"settings"', b"NaN"]
+    "content",
+    [b"", b"{", b"\xff\xfe\x00", b"[1, 2]", b'"settings"', b"NaN", b"[" * 100_000],
 )
 def test_foreign_settings(tmp_path, content):
     train(tmp_path)
