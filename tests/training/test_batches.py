@@ -1,5 +1,6 @@
 """The chains from data to batches, for training and for evaluation."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -92,6 +93,27 @@ def test_what_is_made_here_ends_at_once():
             assert made.options().autotune.enabled is False
     own = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(16)
     assert training_batches(own, PLAIN, 10).options().autotune.enabled is None
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_no_more_iterations_are_begun_than_there_are_epochs(first):
+    """Those of a stage that follows would have other orders."""
+    model = keras.Sequential([keras.Input((4, 4, 1)), keras.layers.Flatten()])
+    images = np.arange(6, dtype="float32")[:, None, None, None] * np.ones((4, 4, 1))
+
+    def order(data):
+        return [n for batch in data for n in batch[0][:, 0, 0, 0].numpy()]
+
+    def batches():
+        tf.random.set_seed(0)
+        data = tf.data.Dataset.from_tensor_slices((images, np.zeros((6, 1), "float32")))
+        return data.shuffle(6, seed=0).batch(3)
+
+    expected, data = batches(), batches()
+    orders = [order(expected) for _ in range(3)]
+    found = order(_shares.repeated(data, model, 1, first, 2)[0])
+    assert found == [n for epoch in orders[first:2] for n in epoch]
+    assert order(data) == orders[2]
 
 
 @pytest.mark.parametrize("label", [-1, 10])
