@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_factor
-from keras_gdrn.data._imresize import mirror, resize_rows
+from keras_gdrn.data._imresize import check_shrunk, mirror, resize_rows
 from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
 Extension = Literal["zero", "mirror"]
@@ -36,7 +36,7 @@ def rescale(
 
     Args:
         images: As for `imresize`: `(H, W)`, `(H, W, C)` or `(N, H, W, C)`.
-        factor: Size factor, finite and positive.
+        factor: Size factor, as for `imresize`.
         canvas: Height and width of the result in pixels, or one number for both.
         extension: `"zero"` or `"mirror"` (half-sample symmetric).
 
@@ -64,6 +64,7 @@ def rescale(
         )
     images = as_images(images)
     height, width = image_size(images)
+    check_shrunk(factor, height, width)
     rows = canvas_matrix(height, factor, canvas_height, extension)
     columns = canvas_matrix(width, factor, canvas_width, extension)
     return apply_matrices(images, rows, columns)

@@ -66,7 +66,7 @@ def assert_resizes_as_matlab(resize, factor: float, shape: tuple[int, int]) -> N
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("factor", [*SIZE_FACTORS, 0.3, 2.5])
+@pytest.mark.parametrize("factor", [*SIZE_FACTORS, 0.04, 0.3, 2.5])
 def test_equals_transcription(factor, shape):
     assert_resizes_as_matlab(imresize, factor, shape)
 
@@ -181,6 +181,7 @@ IMAGE = np.zeros((4, 4))
         (IMAGE, -0.5, ValueError, "`factor` .* factor=-0.5"),
         (IMAGE, np.nan, ValueError, "`factor` .* factor=nan"),
         (IMAGE, np.inf, ValueError, "`factor` .* factor=inf"),
+        (IMAGE, 1e-6, ValueError, r"`factor` .* 0\.025 .* \(4, 4\) .* factor=1e-06"),
         (IMAGE, "2", TypeError, "`factor` .* factor='2'"),
         (IMAGE, True, TypeError, "`factor` .* factor=True"),
         (IMAGE[0], 2, ValueError, r"`images` .* images.shape=\(4,\)"),

@@ -96,8 +96,9 @@ def test_graph_and_eager_tensors_equal_arrays(extension):
 def test_errors_name_the_argument_and_the_value(canvas, extension, message):
     with pytest.raises(ValueError, match=message):
         rescale(np.zeros((4, 4)), 1, canvas, extension)
-    with pytest.raises(ValueError, match=r"`factor` .* factor=nan"):
-        rescale(np.zeros((4, 4)), float("nan"), 8, "zero")
+    for factor in (float("nan"), 1e-3):
+        with pytest.raises(ValueError, match=rf"`factor` .* factor={factor}"):
+            rescale(np.zeros((4, 4)), factor, 8, "zero")
 
 
 @pytest.mark.parametrize("extension", ["zero", "mirror"])
