@@ -79,7 +79,7 @@ def rescaled_h5(
     Values up to 0.3 outside [0, 1], where the cubic may carry them, are clipped.
 
     Args:
-        folder: Folder of the files, `*.h5`.
+        folder: Folder of the files, `*.h5`; hidden ones are skipped.
         split: "train", "validation", "train+validation" or "test".
         factor: Size factor, equal to that in the name to its three decimals. A name
             that states none for training images (`…_sctr1p000.h5`) means 1.
@@ -179,7 +179,9 @@ def _states(path: Path, split: str, factor: str) -> bool:
 
 
 def _files(folder: str | os.PathLike) -> list[Path]:
-    files = sorted(Path(folder).glob("*.h5"))
+    """The files `*.h5`, in order, but for hidden ones such as macOS leaves."""
+    found = [path for path in Path(folder).glob("*.h5") if not path.is_dir()]
+    files = sorted(path for path in found if not path.name.startswith("."))
     if not files:
         raise FileNotFoundError(
             f"`folder` must have HDF5 files, *.h5. Received: folder={str(folder)!r}"

@@ -255,6 +255,14 @@ def test_report_tells_what_is_there_without_images(tmp_path, reads):
     assert not reads
 
 
+def test_hidden_files_and_folders_are_skipped(tmp_path):
+    folder_of(tmp_path, 3)
+    (tmp_path / "._a_scte1p000.h5").write_bytes(b"of macOS")
+    (tmp_path / "b_scte1p000.h5").mkdir()
+    assert h5_report(tmp_path).startswith("a_scte1p000.h5")
+    assert int(rescaled_h5(tmp_path, "test").cardinality()) == 3
+
+
 def test_overshoot_is_clipped(tmp_path):
     images, labels = numbered(3)
     images[1], images[2] = -0.28, 1.28
