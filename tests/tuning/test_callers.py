@@ -4,6 +4,8 @@ import os
 import socket
 import stat
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import keras_tuner
@@ -60,12 +62,12 @@ def free_port():
         return free.getsockname()[1]
 
 
-def call(channel, method, token):
+def call(channel, method, token, timeout=60):
     """Calls a method with an empty request; the status that it ends with."""
     metadata = [("worker", "eve"), *([("token", token)] if token is not None else [])]
     called = channel.unary_unary(f"/{SERVICE.full_name}/{method}")
     try:
-        called(b"", metadata=metadata, timeout=60)
+        called(b"", metadata=metadata, timeout=timeout)
     except grpc.RpcError as error:
         return error.code()
     return grpc.StatusCode.OK
@@ -87,6 +89,65 @@ def test_no_method_is_for_strangers(chief, method, token):
 def test_workers_are_answered(chief, method):
     _, channel, token = chief
     assert call(channel, method, token) == grpc.StatusCode.OK
+
+
+@pytest.fixture
+def hanging(chief):
+    """Makes a call whose message is never sent."""
+    _, channel, _ = chief
+    never = threading.Event()
+    made = []
+
+    def message():
+        never.wait()
+        yield b""
+
+    def call(*metadata):
+        method = channel.stream_unary(f"/{SERVICE.full_name}/GetSpace")
+        made.append(method.future(message(), metadata=[("worker", "eve"), *metadata]))
+        return made[-1]
+
+    yield call
+    for one in made:
+        one.cancel()
+    never.set()
+
+
+def test_strangers_are_refused_before_they_send_a_message(chief, hanging):
+    for one in [hanging() for _ in range(40)]:
+        refusal = one.exception(timeout=5)
+        assert refusal.code() == grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_workers_that_send_no_message_keep_no_other_waiting(chief, hanging):
+    _, channel, token = chief
+    for _ in range(4):
+        hanging(("token", token))
+    assert call(channel, "GetSpace", token, timeout=5) == grpc.StatusCode.OK
+
+
+def test_calls_and_watch_run_in_one_thread(chief, monkeypatch):
+    tuner, channel, token = chief
+    ran_in, watched = [], threading.Event()
+    space = tuner.oracle.get_space()
+
+    def answer():
+        ran_in.append(threading.current_thread())
+        time.sleep(0.01)
+        return space
+
+    def watch(self):
+        ran_in.append(threading.current_thread())
+        watched.set()
+
+    monkeypatch.setattr(tuner.oracle, "get_space", answer)
+    monkeypatch.setattr(Chief, "watch", watch)
+    with ThreadPoolExecutor() as callers:
+        for _ in range(8):
+            callers.submit(call, channel, "GetSpace", token)
+    assert watched.wait(timeout=60)
+    assert len(ran_in) > 8
+    assert len(set(ran_in)) == 1
 
 
 def test_token_is_the_folders_and_its_users_alone(tmp_path):

@@ -59,7 +59,8 @@ class OnlyWithToken(grpc.ServerInterceptor):
 
     def __init__(self, token: str):
         self.token = token.encode()
-        self.refusal = grpc.unary_unary_rpc_method_handler(_refuse)
+        # Of a stream: for a single message, which may never come, gRPC would wait.
+        self.refusal = grpc.stream_unary_rpc_method_handler(_refuse)
 
     def intercept_service(self, continuation, handler_call_details):
         told = dict(handler_call_details.invocation_metadata).get(TOKEN, "")
@@ -68,7 +69,7 @@ class OnlyWithToken(grpc.ServerInterceptor):
         return self.refusal
 
 
-def _refuse(request, context):
+def _refuse(requests, context):
     context.abort(grpc.StatusCode.PERMISSION_DENIED, _REFUSED)
 
 

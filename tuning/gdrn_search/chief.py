@@ -7,9 +7,10 @@ gives out trials that workers are still at.
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import grpc
 import keras_tuner
@@ -21,6 +22,7 @@ from .callers import OnlyWithToken, is_loopback
 from .keras_tuner_internals import OracleServicer, calls, leave_to_workers, messages
 
 WORKER = "worker"  # what a worker tells with each of its calls: its name
+_WAITING = 16  # so many calls may wait, each for its message or for the chief
 _EXPOSED = (
     "other machines can reach {}. Calls without the token of the search are refused, "
     "but nothing is encrypted, so that who can listen in knows the token: the network "
@@ -39,7 +41,7 @@ class Chief(OracleServicer):
     ignored. A trial that fails, or whose worker is given up, is given out once more.
     Until all trials have ended, workers without one are told to ask again.
 
-    Its methods are to be called in one thread.
+    Its methods are to be called in one thread: see `InOneThread`.
 
     Args:
         oracle: Of a Keras Tuner.
@@ -180,6 +182,22 @@ class Chief(OracleServicer):
             print(f"Trial {ended.trial_id} is {ended.status.lower()}: {ended.message}")
 
 
+class InOneThread:
+    """An object whose methods run one at a time, whoever calls them, in one thread.
+
+    A lock would not do: Keras Tuner has its own, and keeps it after an error for the
+    thread that had it.
+    """
+
+    def __init__(self, owner: Any):
+        self.owner = owner
+        self.thread = ThreadPoolExecutor(max_workers=1)
+
+    def __getattr__(self, name: str) -> Callable:
+        method = getattr(self.owner, name)
+        return lambda *given: self.thread.submit(method, *given).result()
+
+
 def serve(
     tuner: keras_tuner.Tuner,
     address: str,
@@ -199,25 +217,24 @@ def serve(
         OSError: If it cannot listen there.
         OutOfTime, NoWorkers: If trials are left to be run.
     """
-    pool = ThreadPoolExecutor(max_workers=1)  # no two calls, or a watch, at a time
-    server = _server(pool, address, token)
+    server = _server(address, token)
     leave_to_workers(tuner.oracle, Path(tuner.project_dir))
     tuner.save()
-    chief = Chief(tuner.oracle, patience, limit)
+    chief = InOneThread(Chief(tuner.oracle, patience, limit))
     calls.add_OracleServicer_to_server(chief, server)
     server.start()
     print(f"Listening at {address} for workers")
     try:
-        while not pool.submit(chief.watch).result():
+        while not chief.watch():
             time.sleep(1)
     finally:
         server.stop(grace=5).wait()
 
 
-def _server(pool: ThreadPoolExecutor, address: str, token: str) -> grpc.Server:
+def _server(address: str, token: str) -> grpc.Server:
     """A server, not started yet, that answers calls with the token alone."""
     server = grpc.server(
-        pool,
+        ThreadPoolExecutor(max_workers=_WAITING),
         interceptors=[OnlyWithToken(token)],
         options=[("grpc.so_reuseport", 0)],
     )
