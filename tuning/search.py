@@ -46,6 +46,7 @@ import keras_tuner
 from gdrn_search import trial_data
 from gdrn_search.callers import make_token, read_token
 from gdrn_search.chief import NoWorkers, serve
+from gdrn_search.checked import Checked
 from gdrn_search.keras_tuner_internals import mend_keras_tuner, mend_reloaded
 from gdrn_search.options import SPACES, TUNERS, parse
 from gdrn_search.state import check_state
@@ -179,8 +180,9 @@ def make_tuner(
         # By default three for each hyperparameter are drawn, which is often all.
         length["num_initial_points"] = max(3, options.max_trials // 3)
     is_worker = options.role == "worker"
-    check_state(options.out / "trials")
-    parts = (Worker, Timed) if is_worker else (Timed,)
+    if not is_worker:
+        check_state(options.out / "trials")
+    parts = (Worker, Timed, Checked) if is_worker else (Timed, Checked)
     tuner = type("TimedTuner", (*parts, TUNERS[options.tuner]), {})(
         hypermodel,
         objective=keras_tuner.Objective(options.objective, "max"),

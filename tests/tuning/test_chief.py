@@ -10,6 +10,7 @@ import keras_tuner
 import pytest
 from gdrn_search import keras_tuner_internals as internals
 from gdrn_search.chief import Chief, NoWorkers, serve
+from gdrn_search.state import check_state
 
 from keras_gdrn.training import OutOfTime, TimeLimit
 
@@ -245,6 +246,7 @@ def test_killed_at_any_file_it_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", replace)
     assert len(snapshots) > 10
     for folder in snapshots:
+        check_state(folder / "trials")
         oracle = make_tuner(folder, trials=4).oracle
         internals.mend_reloaded(oracle)
         internals.leave_to_workers(oracle, folder / "trials")

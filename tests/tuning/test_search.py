@@ -13,7 +13,7 @@ from gdrn_search import trial_data
 
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.training import lock_folder
-from keras_gdrn.tuning import SearchSpace
+from keras_gdrn.tuning import SearchSpace, _hypermodel
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
@@ -163,6 +163,52 @@ def test_full_disk_spoils_nothing(command, tmp_path):
     (trials / "partial-oracle.json").unlink()
     with pytest.raises(SystemExit, match="2 trials: 0 trained, 2 not trained"):
         command(*arguments, "--max-trials", 2)
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Trials that train nothing."""
+
+    def fit(self, hp, model, x, *, callbacks, **_):
+        _hypermodel._pass_through(callbacks, model)  # it writes the checkpoint
+        cost = {"parameters": 1, "multiply_adds": 1, "over_budget": 0}
+        return {**cost, **_hypermodel._objectives({1.0: 0.5})}
+
+    monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", fit)
+
+
+def test_damaged_checkpoint_does_not_replace_the_best_network(
+    command, untrained, tmp_path
+):
+    arguments = (*LITTLE, "--only", "ratio", "--max-trials", 1, "--out", tmp_path / "a")
+    command(*arguments)
+    best = tmp_path / "a" / "model.keras"
+    before = best.read_bytes()
+    checkpoint = tmp_path / "a" / "trials" / "trial_0" / "checkpoint.weights.h5"
+    whole = checkpoint.read_bytes()
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    for content in (flipped, whole[:middle], b"", None):
+        checkpoint.unlink()
+        if content is not None:
+            checkpoint.write_bytes(content)
+        with pytest.raises(SystemExit, match=r"trial_0.checkpoint\.weights\.h5 must "):
+            command(*arguments)
+        assert best.read_bytes() == before
+    checkpoint.write_bytes(whole)
+    command(*arguments)
+
+
+def test_damaged_checkpoint_from_which_a_trial_would_go_on(options, tmp_path):
+    given = options("--tuner", "hyperband", "--out", tmp_path)
+    tuner = search.make_tuner(given, search.make_hypermodel(given))
+    trial = tuner.oracle.create_trial("tuner")
+    trial.hyperparameters.values["tuner/trial_id"] = "0003"
+    for begin in (tuner.on_trial_begin, tuner.load_model):
+        with pytest.raises(
+            OSError, match=r"trial_0003.checkpoint.* missing or damaged"
+        ):
+            begin(trial)
 
 
 CHIEF = ("--role", "chief", "--chief", "127.0.0.1:5000", "--patience", "0.1")

@@ -1,9 +1,12 @@
 """Files that Keras Tuner could not read are told by their names."""
 
 import json
+import os
+from pathlib import Path
 
 import keras_tuner
 import pytest
+from gdrn_search.keras_tuner_internals import mend_keras_tuner
 from gdrn_search.state import check_state
 
 pytestmark = pytest.mark.filterwarnings(
@@ -14,17 +17,17 @@ FILES = ("trials/trial_0/trial.json", "trials/oracle.json", "trials/tuner0.json"
 
 @pytest.fixture
 def tuner(tmp_path):
-    """Of a search with one trial that has ended."""
+    """Makes a tuner in a folder; one of two trials that have ended is in `tmp_path`."""
 
     class Constant(keras_tuner.RandomSearch):
         def run_trial(self, trial, *args, **kwargs):
             return {"score": trial.hyperparameters.Float("x", 0.0, 1.0)}
 
-    def make():
+    def make(folder=tmp_path):
         return Constant(
             objective=keras_tuner.Objective("score", "max"),
-            max_trials=1,
-            directory=str(tmp_path),
+            max_trials=2,
+            directory=str(folder),
             project_name="trials",
         )
 
@@ -57,6 +60,28 @@ def test_every_part_of_the_state_is_needed(tuner, tmp_path, name):
             if not readable(tuner):
                 with pytest.raises(ValueError, match="must be a file of Keras"):
                     check_state(tmp_path / "trials")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_missing_file(tuner, tmp_path, name):
+    (tmp_path / name).unlink()
+    with pytest.raises(FileNotFoundError, match=rf"{name} is missing.*backup"):
+        check_state(tmp_path / "trials")
+
+
+def test_files_that_an_interruption_leaves_out(tuner, tmp_path, monkeypatch):
+    mend_keras_tuner()
+    written, replace = [], os.replace
+
+    def watched(partial, file):
+        replace(partial, file)
+        check_state(tmp_path / "other" / "trials")
+        written.append(Path(file).name)
+
+    monkeypatch.setattr(os, "replace", watched)
+    tuner(tmp_path / "other").search(verbose=0)
+    assert written[:2] == ["trial.json", "oracle.json"]
+    assert written.count("tuner0.json") == 2
 
 
 def readable(tuner):
