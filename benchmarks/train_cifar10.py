@@ -103,12 +103,29 @@ def train(options: argparse.Namespace, limit: TimeLimit) -> keras.Model:
     return model
 
 
+def accuracies_in(file: Path) -> dict[str, float]:
+    """The accuracies by size factor that are in a file; none if it is not there."""
+    if not file.exists():
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:  # neither UTF-8 nor JSON
+        found = error
+    if not isinstance(found, dict):
+        raise ValueError(
+            f"{file} must be accuracies by size factor, as JSON, and is damaged. "
+            "Delete it, and the same command evaluates anew. "
+            f"Received: {str(found)[:80]}"
+        )
+    return found
+
+
 def evaluate(
     model: keras.Model, options: argparse.Namespace, limit: TimeLimit
 ) -> dict[str, float]:
     """The accuracies by size factor, those that are in the folder and the others."""
     file = options.out / "accuracies.json"
-    found = json.loads(file.read_text()) if file.exists() else {}
+    found = accuracies_in(file)
     images = packed_images.read(options.files, "test")
     for factor in SIZE_FACTORS:
         if f"{factor:.3g}" in found:

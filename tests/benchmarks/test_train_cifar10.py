@@ -51,6 +51,17 @@ def test_another_file_is_refused(packed_images, tmp_path):
         packed_images.read([tmp_path / "other.npz"], "train")
 
 
+@pytest.mark.parametrize("content", [b'{"0.5": 0.25,', b"", b"\xff\xfe", b"[1.0]"])
+def test_damaged_accuracies_are_told_by_their_file(packed_images, tmp_path, content):
+    import train_cifar10
+
+    file = tmp_path / "accuracies.json"
+    assert train_cifar10.accuracies_in(file) == {}
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"accuracies\.json must be .* Delete it"):
+        train_cifar10.accuracies_in(file)
+
+
 @pytest.mark.slow
 def test_goes_on_where_it_stopped(packed_images, on_jax, tmp_path):
     """Without TensorFlow. That the result is the same is told by the tests of `fit`."""

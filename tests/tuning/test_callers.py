@@ -161,11 +161,13 @@ def test_token_is_the_folders_and_its_users_alone(tmp_path):
     assert make_token(tmp_path / "other") != token
 
 
-@pytest.mark.parametrize("content", ["", "\n", "short"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"0123abcd", b"g" * 32, b"\xff" * 32, "à".encode() * 16]
+)
 def test_damaged_token_is_refused(tmp_path, content):
-    (tmp_path / "token").write_text(content)
+    (tmp_path / "token").write_bytes(content)
     for get in (make_token, read_token):
-        with pytest.raises(ValueError, match="token is damaged: it must have 32 char"):
+        with pytest.raises(ValueError, match="token is damaged: it must have 32 hexa"):
             get(tmp_path)
 
 

@@ -205,9 +205,7 @@ def test_damaged_checkpoint_from_which_a_trial_would_go_on(options, tmp_path):
     trial = tuner.oracle.create_trial("tuner")
     trial.hyperparameters.values["tuner/trial_id"] = "0003"
     for begin in (tuner.on_trial_begin, tuner.load_model):
-        with pytest.raises(
-            OSError, match=r"trial_0003.checkpoint.* missing or damaged"
-        ):
+        with pytest.raises(OSError, match=r"trial_0003.check.* missing or damaged"):
             begin(trial)
 
 

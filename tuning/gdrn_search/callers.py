@@ -3,6 +3,7 @@
 import hmac
 import ipaddress
 import os
+import re
 import secrets
 import socket
 from pathlib import Path
@@ -12,6 +13,7 @@ import grpc
 # What a caller tells with each call, and the file of the folder that has it.
 TOKEN = "token"
 _LENGTH = 32
+_IS_TOKEN = re.compile(rf"[0-9a-f]{{{_LENGTH}}}")
 _REFUSED = (
     "the chief has another search, in another folder: --out must be the folder that "
     "the chief has"
@@ -45,11 +47,11 @@ def read_token(folder: Path) -> str:
             f"{folder} is not the folder of the chief's search. --out must be a "
             "folder that all machines see"
         )
-    found = file.read_text(encoding="utf-8").strip()
-    if len(found) != _LENGTH:
+    found = file.read_text(encoding="utf-8", errors="replace").strip()
+    if not _IS_TOKEN.fullmatch(found):
         raise ValueError(
-            f"{file} is damaged: it must have {_LENGTH} characters. Delete it, and "
-            "start the chief and the workers anew"
+            f"{file} is damaged: it must have {_LENGTH} hexadecimal characters. Delete "
+            "it, and start the chief and the workers anew"
         )
     return found
 
