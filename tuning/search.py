@@ -45,10 +45,11 @@ import keras
 import keras_tuner
 from gdrn_search import trial_data
 from gdrn_search.callers import make_token, read_token
-from gdrn_search.chief import NoWorkers, serve
 from gdrn_search.checked import Checked
+from gdrn_search.chief import NoWorkers, serve
 from gdrn_search.keras_tuner_internals import mend_keras_tuner, mend_reloaded
 from gdrn_search.options import SPACES, TUNERS, parse
+from gdrn_search.seeded import Seeded
 from gdrn_search.state import check_state
 from gdrn_search.timed import Timed
 from gdrn_search.worker import Worker, find_chief, follow
@@ -182,8 +183,8 @@ def make_tuner(
     is_worker = options.role == "worker"
     if not is_worker:
         check_state(options.out / "trials")
-    parts = (Worker, Timed, Checked) if is_worker else (Timed, Checked)
-    tuner = type("TimedTuner", (*parts, TUNERS[options.tuner]), {})(
+    parts = (Timed, Seeded, Checked, TUNERS[options.tuner])
+    tuner = type("SearchTuner", (Worker, *parts) if is_worker else parts, {})(
         hypermodel,
         objective=keras_tuner.Objective(options.objective, "max"),
         directory=str(options.out),

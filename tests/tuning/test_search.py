@@ -1,5 +1,6 @@
 """The command: a search in parts, its files, a test of its best network, errors."""
 
+import random
 import sys
 from pathlib import Path
 
@@ -136,6 +137,33 @@ def test_interrupted_trial_is_run_again(command, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", fit)
     with pytest.raises(SystemExit, match="1 trials: 0 trained, 1 not trained"):
         command(*arguments, "--max-trials", 1)
+
+
+def test_interrupted_search_finds_the_same(command, tmp_path, monkeypatch):
+    """A trial's random numbers are its own, whatever was run before in its process."""
+    trials = []
+
+    def fit(self, hp, model, x, *, callbacks, **_):
+        trials.append(callbacks[0].trial.trial_id)
+        if trials == interrupted:
+            raise KeyboardInterrupt
+        _hypermodel._pass_through(callbacks, model)
+        drawn = [random.random(), np.random.random(), float(keras.random.uniform(()))]
+        weights = sum(float(abs(weight).sum()) for weight in model.get_weights())
+        cost = {"parameters": 1, "multiply_adds": 1, "over_budget": 0}
+        return {**cost, **_hypermodel._objectives({1.0: sum(drawn) + weights})}
+
+    monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", fit)
+    arguments = (*LITTLE, "--only", "ratio", "--max-trials", 2, "--out")
+    interrupted = None
+    command(*arguments, tmp_path / "whole")
+    trials, interrupted = [], ["0", "1"]
+    with pytest.raises(KeyboardInterrupt):
+        command(*arguments, tmp_path / "parts")
+    command(*arguments, tmp_path / "parts")
+    assert trials == ["0", "1", "1"]
+    tables = [tmp_path / name / "trials.md" for name in ("whole", "parts")]
+    assert tables[0].read_text("utf-8") == tables[1].read_text("utf-8")
 
 
 def test_failed_trial_is_told(command, monkeypatch, capsys):
