@@ -17,6 +17,7 @@ import argparse
 import dataclasses
 import json
 import math
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ import common  # before Keras: it keeps TensorFlow quiet
 # isort: split
 import keras
 import tensorflow as tf
-from image_files import Images, fingerprint, read_folder
+from image_files import Images, check_names, fingerprint, read_folder
 from predict import KNOWN, load
 
 from keras_gdrn.commands import errors_in_one_line, positive
@@ -60,6 +61,7 @@ def main() -> None:
 
 def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
+    check_names(path for path in vars(options).values() if isinstance(path, Path))
     before = load(options.start_from) if options.start_from else None
     channels = before.input_shape[-1] if before else 1 if options.gray else 3
     side = options.side
@@ -141,11 +143,15 @@ def trained(
 def save(
     model: keras.Model, classes: Sequence[str], options: argparse.Namespace
 ) -> None:
-    """The network, and what predict.py has to know of it."""
-    model.save(options.out / "model.keras")
+    """The network, and what predict.py has to know of it, entirely or not at all."""
+    partial = options.out / "partial.keras"
+    model.save(partial)
+    os.replace(partial, options.out / "model.keras")
     known = {"classes": classes, "side": options.side}
     text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
-    (options.out / KNOWN).write_text(text, encoding="utf-8")
+    partial = options.out / f"partial-{KNOWN}"
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, options.out / KNOWN)
 
 
 def write_test(

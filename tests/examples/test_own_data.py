@@ -1,6 +1,8 @@
 """own_data.py: from a folder of image files to a network, its test and its transfer."""
 
+import argparse
 import json
+import os
 import re
 import runpy
 import sys
@@ -156,6 +158,23 @@ def a_class_without_images(folder):
     return "photos"
 
 
+def too_few_to_hold_out(folder):
+    write_folder(folder / "photos", count=2)
+    return "photos"
+
+
+def not_in_utf8(folder):
+    name = os.fsdecode(b"d\xff")
+    write_folder(folder / "photos", count=5)
+    write_image(folder / "photos" / name / "1.png")
+    return "photos"
+
+
+def out_not_in_utf8(folder):
+    write_folder(folder / "photos", count=5)
+    return "photos", "--out", os.fsdecode(b"d\xff")
+
+
 def not_from_a_network(folder):
     write_folder(folder / "photos")
     return "photos", "--start-from", "photos/dark/0.jpg"
@@ -166,6 +185,9 @@ REFUSED = {
     one_class: r"at least two classes. Received: \['cat'\]",
     no_images: r"Each class must have images .* for \['cat', 'dog'\]",
     a_class_without_images: r"with none for \['cat'\]",
+    too_few_to_hold_out: r"photos must have at least 5 images .* Received: 4",
+    not_in_utf8: r"must be UTF-8\. Received: photos/d\\udcff",
+    out_not_in_utf8: r"must be UTF-8\. Received: d\\udcff",
     not_from_a_network: "must be a .keras file. Received: photos/dark/0.jpg",
 }
 
@@ -176,6 +198,23 @@ def test_refused(run, arguments, tmp_path):
     given = (given,) if isinstance(given, str) else given
     with pytest.raises(SystemExit, match="error: .*" + REFUSED[arguments]):
         run(*given, *SMALL)
+
+
+def test_what_is_saved_is_whole_or_not_there(script, tmp_path, monkeypatch):
+    options = argparse.Namespace(out=tmp_path, side=16)
+    with pytest.raises(UnicodeEncodeError):
+        script.save(network(), ["\udcff", "dog"], options)
+    assert not (tmp_path / "network.json").exists()
+    before = (tmp_path / "model.keras").read_bytes()
+
+    def save(model, path):
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(keras.Model, "save", save)
+    with pytest.raises(OSError, match="disk full"):
+        script.save(network(), ["cat", "dog"], options)
+    assert (tmp_path / "model.keras").read_bytes() == before
 
 
 NAMELESS = """
