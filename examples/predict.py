@@ -21,8 +21,9 @@ import common  # noqa: F401, before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
+import matplotlib
 import numpy as np
-from image_files import MODES, read_image
+from image_files import MODES, printable, read_image
 from matplotlib.figure import Figure
 
 from keras_gdrn.commands import errors_in_one_line, positive
@@ -33,6 +34,8 @@ from keras_gdrn.models import only_layer
 from keras_gdrn.visualization import size_label
 
 KNOWN = "network.json"
+EXTENSIONS = ("zero", "mirror")
+LARGEST = 65535  # pixels of a side, as in a JPEG file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,26 +74,41 @@ def main() -> None:
 def predict(options: argparse.Namespace) -> None:
     model = load(options.model)
     known = what_is_known(options, model.output_shape[-1])
+    side, extension, errors = known["side"], known["extension"], []
+    if side is None and None in model.input_shape[1:3]:
+        raise ValueError(
+            "The network takes images of any size: say by --side how many pixels their "
+            "shorter side shall have, as in training."
+        )
     network = with_scores_of_scales(model)
     options.out.mkdir(parents=True, exist_ok=True)
-    side, extension, errors = known["side"], known["extension"], []
     for number, path in enumerate(options.images, start=1):
         try:
             image = read_image(path, model.input_shape[-1])
-            image = placed(image, model.input_shape[1:3], side, extension)
         except ValueError as error:  # the other files go on
             errors.append(str(error))
             continue
-        given = answer(network, model, image)
-        name = known["classes"][given.label]
-        confidence = f"{100 * given.confidences.max():.1f} %"
-        line = f"{name}, {confidence}, σ₀ = {size_label(given.scale)}"
-        print(f"{path}: {line}")
-        figure = drawn(given, known["classes"], f"{path.name}: {line}")
-        figure.savefig(options.out / f"{number}_{path.stem}.png")
-    print(f"Pictures are in {options.out}")
+        try:
+            image = placed(image, model.input_shape[1:3], side, extension)
+            given = answer(network, model, image)
+            name = known["classes"][given.label]
+            confidence = f"{100 * given.confidences.max():.1f} %"
+            line = f"{name}, {confidence}, σ₀ = {size_label(given.scale)}"
+            figure = drawn(given, known["classes"], printable(f"{path.name}: {line}"))
+            figure.savefig(options.out / picture_name(number, path))
+        except Exception as error:  # also of no memory, or of a full disk
+            errors.append(f"{path}: {error}")
+        else:
+            print(printable(f"{path}: {line}"))
+    print(printable(f"Pictures are in {options.out}"))
     if errors:
-        raise ValueError("\n".join(dict.fromkeys(errors)))
+        raise ValueError("\n".join(errors))
+
+
+def picture_name(number: int, image: Path) -> str:
+    """In the 255 bytes that a name may have, and in UTF-8."""
+    stem = image.stem.encode(errors="ignore")[:200].decode(errors="ignore")
+    return f"{number}_{stem}.png"
 
 
 def load(path: Path) -> keras.Model:
@@ -117,6 +135,7 @@ def what_is_known(options: argparse.Namespace, classes: int) -> dict[str, Any]:
     known = {"classes": numbers, "side": None, "extension": "mirror", **found}
     given = {name: getattr(options, name) for name in known}
     known.update({name: value for name, value in given.items() if value is not None})
+    known["classes"] = [printable(name) for name in known["classes"]]
     if len(known["classes"]) != classes:
         raise ValueError(
             f"There must be a name for each of the {classes} classes of the network. "
@@ -131,16 +150,21 @@ def kept_beside(file: Path) -> dict[str, Any]:
         return {}
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} cannot be read: {error}") from error
+    checks = {
+        "classes": lambda x: isinstance(x, list) and {*map(type, x)} <= {str},
+        "side": lambda x: type(x) is int and 0 < x <= LARGEST,
+        "extension": lambda x: isinstance(x, str) and x in EXTENSIONS,
+    }
     fits = isinstance(found, dict) and all(
-        isinstance(found.get(name, kind()), kind)
-        for name, kind in {"classes": list, "side": int, "extension": str}.items()
+        name in checks and checks[name](value) for name, value in found.items()
     )
     if not fits:
         raise ValueError(
-            f"{file} must have names of classes and a side in pixels, as own_data.py "
-            f"writes it. Received: {found}"
+            f"{file} must have nothing but the names of the `classes`, the `side` in "
+            f"pixels, 1 to {LARGEST}, and the `extension`, {' or '.join(EXTENSIONS)}. "
+            f"Received: {found}"
         )
     return found
 
@@ -164,11 +188,6 @@ def placed(
         extension: What lies around the image: "zero" or "mirror".
     """
     shorter = min(image.shape[:2])
-    if side is None and None in canvas:
-        raise ValueError(
-            "The network takes images of any size: say by --side how many pixels their "
-            "shorter side shall have, as in training."
-        )
     factor = (min(n for n in canvas if n) if side is None else side) / shorter
     sizes = (math.ceil(factor * n) for n in image.shape[:2])
     canvas = tuple(n or size for n, size in zip(canvas, sizes, strict=True))
@@ -199,6 +218,7 @@ def answer(network: keras.Model, model: keras.Model, image: np.ndarray) -> Answe
     )
 
 
+@matplotlib.rc_context({"text.parse_math": False})  # a name may have a $
 def drawn(given: Answer, classes: Sequence[str], title: str) -> Figure:
     """The image, the most confident classes, and the score at each scale."""
     figure = Figure(figsize=(7.2, 2.6), dpi=150, layout="constrained")
@@ -235,7 +255,7 @@ def parse() -> argparse.Namespace:
     add("images", type=Path, nargs="+", help="image files")
     add("--classes", nargs="+", help="names of the classes")
     add("--side", type=positive(int), help="pixels of the shorter side of an image")
-    add("--extension", choices=("zero", "mirror"), help="what lies around an image")
+    add("--extension", choices=EXTENSIONS, help="what lies around an image")
     add("--out", type=Path, default=Path("runs/predict"))
     return parser.parse_args()
 

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from keras_gdrn.training import lock_folder
-from tests.examples._images import network, write_image
 
 
 @pytest.fixture
@@ -82,13 +81,19 @@ def test_a_full_disk(run, examples, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"classes": 3}', '{"classes": ["a", "b"], "side": "x"}']
+    "content",
+    [
+        *("{", "[]", "[" * 100_000, '{"layers": 3}'),
+        *('{"classes": 3}', '{"classes": ["a", {}]}', '{"classes": [{}, []]}'),
+        *('{"side": "x"}', '{"side": 0}', '{"side": true}', f'{{"side": {10**30}}}'),
+        '{"extension": "wrap"}',
+    ],
 )
-def test_damaged_knowledge_of_a_network(run, tmp_path, content):
-    network().save(tmp_path / "network.keras")
-    (tmp_path / "network.json").write_text(content)
-    image = write_image(tmp_path / "one.png")
-    assert "network.json" in run("predict", tmp_path / "network.keras", image)
+def test_damaged_knowledge_of_a_network(examples, tmp_path, content):
+    file = tmp_path / "network.json"
+    file.write_text(content)
+    with pytest.raises(ValueError, match=r"network\.json (must have|cannot be read)"):
+        importlib.import_module("predict").kept_beside(file)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """The answers of predict.py: those of the network, whatever the image files are."""
 
 import json
+import os
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -132,6 +134,44 @@ def test_the_other_files_go_on(run, tmp_path, capsys):
     assert [line.split(":")[0] for line in printed[:2]] == list(map(str, good))
 
 
+@pytest.mark.parametrize(
+    ("name", "picture"),
+    [
+        (r"a$\frac{1$b", r"1_a$\frac{1$b.png"),
+        ("m" * 251, "1_" + "m" * 200 + ".png"),
+        (os.fsdecode(b"a\xff"), "1_a.png"),
+    ],
+)
+def test_names_are_drawn_and_printed_as_they_are(run, tmp_path, name, picture):
+    saved("network.keras")
+    path = write_image(tmp_path / f"{name}.png")
+    printed = run("network.keras", path, "--classes", name[:20], f"{name[:19]}$")
+    shown = name.replace("\udcff", r"\udcff")
+    assert f"{shown}.png: {shown[:19]}" in printed
+    assert [path.name for path in (tmp_path / "runs/predict").iterdir()] == [picture]
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), MemoryError("none left")])
+def test_a_picture_that_fails_is_of_one_file(run, script, monkeypatch, capsys, error):
+    saved("network.keras")
+    for name in ("1.png", "2.png"):
+        write_image(Path(name))
+    draw = script.drawn
+
+    def fails(given, classes, title):
+        if title.startswith("1.png"):
+            raise error
+        return draw(given, classes, title)
+
+    monkeypatch.setattr(script, "drawn", fails)
+    with pytest.raises(SystemExit) as stopped:
+        run("network.keras", "none.png", "1.png", "2.png")
+    errors = str(stopped.value).splitlines()
+    assert errors[0].startswith("error: none.png cannot be read")
+    assert errors[1:] == [f"1.png: {error}"]
+    assert capsys.readouterr().out.startswith("2.png: ")
+
+
 def not_an_image(folder):
     saved("network.keras")
     path = folder / "text.png"
@@ -142,6 +182,12 @@ def not_an_image(folder):
 def no_file(folder):
     saved("network.keras")
     return "network.keras", folder / "none.png"
+
+
+def no_regular_file(folder):
+    saved("network.keras")
+    os.mkfifo(folder / "pipe.png")
+    return "network.keras", folder / "pipe.png"
 
 
 def no_network(folder):
@@ -187,6 +233,7 @@ def code(folder):
 REFUSED = {
     not_an_image: "text.png cannot be read as an image",
     no_file: "none.png cannot be read as an image: .*No such file",
+    no_regular_file: "pipe.png cannot be read as an image: it must be a regular file",
     no_network: "must be a .keras file. Received: .*none.keras",
     damaged_network: "network.keras cannot be loaded as a network",
     other_channels: r"1 or 3 channels. Received: .* \(None, 16, 16, 2\)",
