@@ -96,7 +96,8 @@ def pointwise(x, weight):
     """The matrix `weight` `(channels, filters)` at every position of `x`."""
     shape = ops.shape(x)
     y = ops.matmul(ops.reshape(x, (-1, shape[-1])), weight)
-    return ops.reshape(y, (-1, *shape[1:-1], weight.shape[-1]))
+    # All sizes: of no images JAX does not find one that is missing.
+    return ops.reshape(y, (*shape[:-1], weight.shape[-1]))
 
 
 def _evaluated(x, kernel, factors: Factors, indices):

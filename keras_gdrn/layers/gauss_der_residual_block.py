@@ -94,6 +94,10 @@ class GaussDerResidualBlock(keras.layers.Layer):
     def build(self, input_shape):
         shape = self._channels_last(input_shape)
         self.conv1.build(shape)
+        channel_axis = -1 if self.data_format == "channels_last" else 1
+        self.input_spec = keras.InputSpec(
+            ndim=len(shape), axes={channel_axis: shape[-1]}
+        )
         wide = (*shape[:-1], self.filters)
         for layer in (self.bn1, self.conv2, self.bn2):
             layer.build(wide)

@@ -65,10 +65,11 @@ class ScaleChannels(keras.layers.Layer):
 
     Raises:
         ValueError: If `sigma0` is empty or holds a value that is not finite and
-            positive, or at which a layer is wider than the image; if `receptive_field`
-            is a number and the network has a layer that cannot work on windows; if
-            `subpixel` is neither `True` nor `False`; or if one `ScaleChannels` is
-            applied inside another.
+            positive, or at which a layer is wider than its maps, which is told when
+            the layer is built or applied to a `keras.Input`; if the network has been
+            built for inputs of another shape; if `receptive_field` is a number and the
+            network has a layer that cannot work on windows; if `subpixel` is neither
+            `True` nor `False`; or if one `ScaleChannels` is applied inside another.
 
     Example:
 
@@ -109,6 +110,7 @@ class ScaleChannels(keras.layers.Layer):
                 self.network.build(input_shape)
         self._course, self._extent = self._planned(len(input_shape))
         if self._course is not None:  # the maps of all layers are as large as the image
+            self._check_network_takes(tuple(input_shape), self._course.channel_axis)
             first = 2 if self._course.channels_first else 1
             spatial = input_shape[first : first + len(input_shape) - 2]
             for call in self._course.calls:
@@ -151,6 +153,18 @@ class ScaleChannels(keras.layers.Layer):
             windows = Windows(spatial, self.sigma0, self.subpixel, self._extent)
             yield from self._course.convolutions(windows)
 
+    def _check_network_takes(self, input_shape: tuple, channel_axis: int) -> None:
+        expected = _built_for(self.network, len(input_shape))
+        if len(expected) != len(input_shape) or expected[channel_axis] not in (
+            None,
+            input_shape[channel_axis],
+        ):
+            raise ValueError(
+                f"`network` has been built for inputs of the shape {expected}: others "
+                "must have as many dimensions and channels. "
+                f"Received: network={self.network.name!r}, input_shape={input_shape}"
+            )
+
     def _warn_unless_scaled(self) -> None:
         layers = self.network._flatten_layers()
         packages = {type(layer).__module__.partition(".")[0] for layer in layers}
@@ -191,8 +205,18 @@ class ScaleChannels(keras.layers.Layer):
     def compute_output_spec(self, inputs):
         # The network decides the dtype too: its last layer may have its own policy.
         output = self.network.compute_output_spec(inputs)
+        if self._course is None and None not in inputs.shape[1:]:
+            self._try(inputs)
         batch, *rest = output.shape
         return keras.KerasTensor((batch, len(self.sigma0), *rest), output.dtype)
+
+    def _try(self, inputs) -> None:
+        """Raises what the layers would at the first batch, at every scale."""
+        try:
+            keras.Operation.compute_output_spec(self, inputs)
+        except Exception as error:
+            # Keras takes it for a mistake in `call`.
+            raise (error.__context__ or error) from None
 
     def get_config(self):
         config = super().get_config()
@@ -213,6 +237,17 @@ class ScaleChannels(keras.layers.Layer):
 def _has(network, kind: type) -> bool:
     """Whether the network, or a layer anywhere in it, is of this kind."""
     return any(isinstance(layer, kind) for layer in network._flatten_layers())
+
+
+def _built_for(network, rank: int) -> tuple:
+    """Shape of the inputs of a network that has been built, as far as it is known."""
+    shape = getattr(network, "input_shape", None)  # a model's
+    if shape is not None:
+        return shape
+    spec = network.input_spec or keras.InputSpec()
+    rank = spec.ndim or rank
+    sizes = {axis % rank: size for axis, size in spec.axes.items()}
+    return tuple(sizes.get(axis) for axis in range(rank))
 
 
 def _scales_apart(outputs, scales: int):

@@ -96,6 +96,5 @@ def _mean(inputs, kept):
         return ops.mean(inputs, axis=1)
     # A sum may be more than float16 holds, where the mean is not.
     wide = keras.backend.result_type(inputs.dtype, "float32")
-    kept = ops.cast(kept, wide)
-    mean = ops.sum(ops.cast(inputs, wide) * kept, axis=1) / ops.sum(kept, axis=1)
-    return ops.cast(mean, inputs.dtype)
+    sums = ops.sum(ops.where(kept, ops.cast(inputs, wide), 0.0), axis=1)
+    return ops.cast(sums / ops.sum(ops.cast(kept, wide), axis=1), inputs.dtype)

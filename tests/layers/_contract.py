@@ -200,8 +200,14 @@ def assert_integer_input(case: Case) -> None:
     np.testing.assert_array_equal(numpy(y), numpy(layer(pixels.astype("float32"))))
 
 
+def assert_no_images(case: Case) -> None:
+    layer, x = case.make(), case.inputs(batch=0)
+    assert tuple(layer(x).shape) == tuple(layer.compute_output_shape(x.shape))
+
+
 WEIGHTLESS = (
     assert_shapes,
+    assert_no_images,
     assert_config_round_trip,
     assert_keras_file,
     assert_weights_made_in_build,

@@ -239,6 +239,65 @@ def test_scales_beyond_the_image_when_it_is_built(receptive_field):
         ScaleChannels(block, [9.0], receptive_field)(keras.Input((8, 8, 3)))
 
 
+class Halves(keras.layers.Layer):
+    """A layer of one's own, which convolves every other row and column."""
+
+    def build(self, input_shape):
+        self.convolution = GaussDerConv(3, 2.0)
+        self.convolution.build(input_shape)
+
+    def call(self, inputs):
+        return self.convolution(inputs[:, ::2, ::2])
+
+
+def around(layer):
+    image = keras.Input((16, 16, 3))
+    x = layer(GaussDerConv(3, 1.0)(image))
+    return keras.Model(image, SpatialSelection()(GaussDerConv(3, 2.0)(x)))
+
+
+@pytest.mark.parametrize(
+    ("layer", "size"),
+    [
+        (lambda: keras.layers.MaxPooling2D(), 8),
+        (lambda: keras.layers.AveragePooling2D(2), 8),
+        (lambda: keras.layers.Conv2D(3, 3, padding="same"), 16),
+        (Halves, 8),
+    ],
+)
+def test_scales_beyond_the_maps_of_any_network_when_it_is_built(layer, size):
+    image = keras.Input((16, 16, 3))
+    assert ScaleChannels(around(layer()), [0.5, 1.0])(image).shape == (None, 2, 3)
+    sigma0 = size / 2 + 1
+    message = rf"^Exc.*sigma={size + 2} for an image of \({size}, {size}\)"
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        ScaleChannels(around(layer()), [1.0, sigma0])(image)
+
+
+def test_scales_beyond_the_maps_of_a_layer_of_ones_own():
+    with refuses(r"sigma=20 for an image of \(16, 16\)"):
+        ScaleChannels(Halves(), [1.0, 10.0])(keras.Input((16, 16, 3)))
+
+
+@pytest.mark.parametrize("receptive_field", ["auto", None])
+@pytest.mark.parametrize("shape", [(8, 8, 1), (8, 3)])
+@pytest.mark.parametrize(
+    ("network", "known"),
+    [
+        (channel, "8, 8, 3"),
+        (lambda: keras.Sequential([GaussDerConv(3, 1.0)]), "8, 8, 3"),
+        (lambda: GaussDerConv(3, 1.0), "None, None, 3"),
+        (lambda: GaussDerResidualBlock(3, 1.0), "None, None, 3"),
+    ],
+)
+def test_network_for_other_images(network, known, shape, receptive_field):
+    network = network()
+    network(keras.Input((8, 8, 3)))
+    received = re.escape(str((None, *shape)))
+    with refuses(rf"built for .*\(None, {known}\).*input_shape={received}"):
+        ScaleChannels(network, [1.0], receptive_field)(keras.Input(shape))
+
+
 @pytest.mark.parametrize("network", [lambda: keras.layers.Dense(3), SpatialSelection])
 def test_network_without_gaussian_derivatives(network):
     with pytest.warns(UserWarning, match="of Gaussian derivative layers, and .* none"):

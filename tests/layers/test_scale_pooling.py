@@ -155,6 +155,19 @@ def test_dropped_channels_get_no_gradient(mode):
     assert_close(gradient.sum(axis=1), upstream)
 
 
+@each_mode
+def test_dropped_channels_may_be_infinite(mode):
+    x, upstream = scores(200, 4, 3), np.ones((200, 3), "float32")
+    kept = kept_channels(ScalePooling("average", dropout=0.5, seed=5), 200, 4)
+    expected = ScalePooling(mode, dropout=0.5, seed=5)(x, training=True)
+    x[~kept] = np.inf
+    y = ScalePooling(mode, dropout=0.5, seed=5)(x, training=True)
+    assert_close(y, ops.convert_to_numpy(expected))
+    layer = ScalePooling(mode, dropout=0.5, seed=5)
+    (gradient,) = gradients(layer, x, upstream, training=True)
+    assert_close(gradient.sum(axis=1), upstream)
+
+
 def test_policy_of_its_own_gives_float32_scores():
     keras.config.set_dtype_policy("mixed_float16")
     half = ops.cast(scores(2, 3, 4), "float16")
