@@ -31,6 +31,8 @@ from keras_gdrn.models import PRESETS
 # Dense kernels take minutes beyond this scale.
 DENSE_UP_TO = 2.0
 REFERENCE = "Conv2D 3×3"
+# The same of every preset and batch.
+NETWORKS = list(contenders.network_contenders(PRESETS["digits"], batch=1))
 
 
 def layer_contenders(width: int, sigma: float) -> dict:
@@ -89,7 +91,7 @@ def benchmark_layers(arguments) -> None:
 
 
 def benchmark_network(arguments) -> None:
-    names = arguments.names or list(networks(arguments))
+    names = arguments.names or NETWORKS
     alone = {name: alone_in_a_process(name, arguments) for name in names}
     steps = {name: network_step(name, arguments)[0] for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)
@@ -140,7 +142,10 @@ def parsed_arguments():
         "--inference", action="store_true", help="predict instead of train"
     )
     parser.add_argument(
-        "--names", nargs="+", help="these networks alone; ratios to the first"
+        "--names",
+        nargs="+",
+        choices=NETWORKS,
+        help="these networks alone; ratios to the first",
     )
     parser.add_argument("--batch", type=positive(int), default=8)
     parser.add_argument("--repeats", type=positive(int), default=5)
@@ -149,8 +154,10 @@ def parsed_arguments():
     )
     parser.add_argument("--widths", type=positive(int), nargs="+", default=[64, 192])
     parser.add_argument("--size", type=positive(int), default=64)
-    parser.add_argument("--name", help=argparse.SUPPRESS)
+    parser.add_argument("--name", choices=NETWORKS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.what == "one" and not arguments.name:
+        parser.error(f"one network is named by --name, one of {NETWORKS}")
     arguments.shapes = [(width, arguments.size) for width in arguments.widths]
     return arguments
 

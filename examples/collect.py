@@ -49,7 +49,8 @@ def main() -> None:
     options = parser.parse_args()
     records = read(options.folders)
     if not records:
-        sys.exit(f"error: no results.json in any of {len(options.folders)} folders")
+        names = ", ".join(map(str, options.folders))
+        sys.exit(f"error: there is no results.json in {names}")
     text = over_seeds(records) if options.seeds else report(records)
     print(text)
     if options.readme:

@@ -6,6 +6,7 @@ import math
 import os
 import platform
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +41,17 @@ TFDS = Source()
 LARGEST, MAP_BYTES = 50, 2**29
 # A progress bar on a terminal, one line for each epoch in a log file.
 VERBOSE = 1 if sys.stdout.isatty() else 2
+
+
+def load_network(path: Path) -> keras.Model:
+    """The model in a `.keras` file, or an error that says what is wrong with it."""
+    with path.open("rb") as file:  # the error of one that is not there tells itself
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path} is no Keras model, which is a zip archive.")
+    try:
+        return keras.saving.load_model(path)
+    except Exception as error:  # Keras lets through whatever a damaged file raises
+        raise ValueError(f"{path} cannot be loaded as a network: {error}") from error
 
 
 def test_sets(

@@ -10,14 +10,12 @@ scale_selection.png.
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
-import common  # before Keras: it keeps TensorFlow quiet
-
-# isort: split
-import keras
+import common
 from sources import add_source, source_of
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS
 from keras_gdrn.models import with_input_shape
 from keras_gdrn.training import claim_folder, lock_folder
@@ -26,12 +24,7 @@ from keras_gdrn.training import claim_folder, lock_folder
 @errors_in_one_line()
 def main() -> None:
     options = parse()
-    settings = {**vars(options), "model": str(options.model)}
-    for name in ("out", "data_dir", "download", "h5"):
-        del settings[name]
-    settings["images"] = source_of(options).kind
     with lock_folder(options.out):
-        claim_folder(options.out, settings)
         evaluate(options)
 
 
@@ -39,7 +32,7 @@ def evaluate(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     side = options.canvas or DATASETS[options.dataset].test_canvas
     source, canvas = source_of(options), (side, side)
-    model = keras.saving.load_model(options.model)
+    model = common.load_network(options.model)
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
     tests = common.test_sets(
         options.dataset,
@@ -49,16 +42,26 @@ def evaluate(options: argparse.Namespace) -> None:
         limit=options.limit,
         batch_size=common.test_batch(model, canvas),
     )
+    images = common.sample_images(
+        options.dataset, options.factors, source, canvas=canvas
+    )
+    # Once all is there: what was mistyped has no say in the folder.
+    claim_folder(options.out, settings_of(options))
     result, histogram = common.evaluate(model, tests)
     record = {
         "model": str(options.model),
         "parameters": common.parameters(model),
         "seconds": {"in all": time.perf_counter() - start},
     }
-    images = common.sample_images(
-        options.dataset, options.factors, source, canvas=canvas
-    )
     common.write_results(options.out, {model.name: result}, histogram, images, record)
+
+
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """All that decides the result, for JSON."""
+    settings = {**vars(options), "model": str(options.model)}
+    for name in ("out", "data_dir", "download", "h5"):
+        del settings[name]
+    return {**settings, "images": source_of(options).kind}
 
 
 def parse() -> argparse.Namespace:
@@ -68,9 +71,15 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("model", type=Path, help="a .keras file")
     add("--dataset", choices=list(DATASETS), required=True)
-    add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="size factors")
-    add("--limit", type=int, help="test images of each size")
-    add("--canvas", type=int, help="side of the images in pixels")
+    add(
+        "--factors",
+        type=positive(float),
+        nargs="+",
+        default=SIZE_FACTORS,
+        help="size factors",
+    )
+    add("--limit", type=positive(int), help="test images of each size")
+    add("--canvas", type=positive(int), help="side of the images in pixels")
     add_source(add)
     add("--out", type=Path, default=Path("runs/evaluate"))
     return parser.parse_args()

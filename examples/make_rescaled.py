@@ -14,7 +14,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, write_h5
 
 
@@ -27,8 +27,14 @@ def main() -> None:
     add("--dataset", choices=list(DATASETS), required=True)
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--download", action="store_true", help="download the data, if need be")
-    add("--factors", type=float, nargs="+", default=SIZE_FACTORS, help="test sizes")
-    add("--limit", type=int, help="only so many images of each split")
+    add(
+        "--factors",
+        type=positive(float),
+        nargs="+",
+        default=SIZE_FACTORS,
+        help="test sizes",
+    )
+    add("--limit", type=positive(int), help="only so many images of each split")
     add("--out", type=Path, default=Path("rescaled"), help="folder of the files")
     options = parser.parse_args()
     names = ("limit", "data_dir", "download")

@@ -37,7 +37,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from runner import Options, run  # before Keras: it keeps TensorFlow quiet
+from runner import Options, network, run  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
@@ -136,6 +136,8 @@ def complete(
 
     def is_complete() -> bool:
         held.enter_context(lock_folder(out))
+        # Refuses what does not fit it, which then has no say in the folder.
+        network(experiment, experiment.stages[-1].sigma0, options.seed)
         claim_folder(out, settings(experiment, options.seed, source_of(options)))
         if (out / "results.json").exists():
             return True
@@ -246,7 +248,7 @@ def parse() -> argparse.Namespace:
 def receptive_field(text: str) -> float | str | None:
     if text == "whole":
         return None
-    return text if text == "auto" else float(text)
+    return text if text == "auto" else positive(float)(text)
 
 
 def devices(text: str) -> int | str:

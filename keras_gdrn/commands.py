@@ -6,10 +6,14 @@ Those in `examples`, `tuning` and `benchmarks` are made with it; so can be one's
 import argparse
 import contextlib
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 
 __all__ = ["errors_in_one_line", "positive"]
+
+# In the errors of HDF5, of which some are `RuntimeError`.
+_FULL_DISK = re.compile(r"No space left|errno = 28\b|file write failed")
 
 
 @contextlib.contextmanager
@@ -17,8 +21,9 @@ def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
     """Decorates a `main`: what it is told wrong is no reason for a traceback.
 
     Args:
-        *others: What else is told in one line, beside `OSError`, `ValueError`, and
-            `FloatingPointError`, which is a loss that is not finite.
+        *others: What else is told in one line, beside `OSError`, `ValueError`,
+            `FloatingPointError`, which is a loss that is not finite, and the
+            `RuntimeError` of HDF5 on a full disk.
 
     Returns:
         A decorator, or a context, that ends with `SystemExit`: the message of the error
@@ -34,6 +39,10 @@ def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
         yield
     except (OSError, ValueError, FloatingPointError, *others) as error:
         sys.exit(f"error: {error}")
+    except RuntimeError as error:
+        if not _FULL_DISK.search(str(error)):
+            raise
+        sys.exit(f"error: {' '.join(str(error).split())}")
 
 
 def positive(kind: type[int] | type[float]) -> Callable[[str], float]:

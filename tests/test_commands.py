@@ -93,6 +93,21 @@ def test_errors_of_what_a_command_is_told(error):
         assert stopped.value.code == f"error: {error}"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can't decrement id ref count (file write failed: time = Mon Nov 23\n, "
+        "filename = 'a.h5', errno = 28, error message = 'No space left on device')",
+        "Can't decrement id ref count (errno = 28)",
+        "No space left on device",
+    ],
+)
+def test_a_full_disk_of_hdf5(text):
+    with pytest.raises(SystemExit) as stopped, errors_in_one_line():
+        raise RuntimeError(text)
+    assert stopped.value.code == "error: " + text.replace("\n,", " ,")
+
+
 def test_errors_of_the_program_are_shown_whole():
     @errors_in_one_line()
     def main():

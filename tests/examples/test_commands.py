@@ -2,7 +2,9 @@
 
 import errno
 import importlib
+import re
 import sys
+import zipfile
 
 import pytest
 
@@ -97,10 +99,55 @@ def test_damaged_knowledge_of_a_network(examples, tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    "options", [("--side", 0), ("--factors", 1, -2), ("--epochs", "x")]
+    ("command", "options"),
+    [
+        ("own_data", ("photos", "--side", 0)),
+        ("own_data", ("photos", "--factors", 1, -2)),
+        ("own_data", ("photos", "--epochs", "x")),
+        ("evaluate", ("a.keras", "--dataset", "digits", "--canvas", 0)),
+        ("evaluate", ("a.keras", "--dataset", "digits", "--factors", "nan")),
+        ("make_rescaled", ("--dataset", "digits", "--factors", 0)),
+        ("make_rescaled", ("--dataset", "digits", "--limit", -1)),
+        ("reproduce", ("digits_max", "--receptive-field", -2)),
+        ("reproduce", ("digits_max", "--receptive-field", "nan")),
+    ],
 )
-def test_options_are_checked_at_once(examples, monkeypatch, capsys, options):
-    monkeypatch.setattr(sys, "argv", ["own_data", "photos", *map(str, options)])
+def test_options_are_checked_at_once(
+    examples, monkeypatch, capsys, tmp_path, command, options
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [command, *map(str, options)])
     with pytest.raises(SystemExit):
-        importlib.import_module("own_data").main()
-    assert f"argument {options[0]}: " in capsys.readouterr().err
+        importlib.import_module(command).main()
+    (option,) = (o for o in options[1:] if str(o).startswith("--") and o != "--dataset")
+    assert f"argument {option}: " in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file .*'model.keras'"),
+        (b"junk", "model.keras is no Keras model"),
+        ("zip", "model.keras cannot be loaded as a network"),
+    ],
+)
+def test_a_network_that_is_none_claims_no_folder(run, tmp_path, content, message):
+    if content == "zip":
+        with zipfile.ZipFile(tmp_path / "model.keras", "w") as file:
+            file.writestr("config.json", "{")
+    elif content:
+        (tmp_path / "model.keras").write_bytes(content)
+    options = ("model.keras", "--dataset", "digits", "--out", "e")
+    assert re.search(message, run("evaluate", *options))
+    assert not list((tmp_path / "e").iterdir())
+
+
+def test_a_network_that_cannot_be_made_claims_no_folder(run, tmp_path):
+    options = ("--budget", "smoke", "--canvas", 1, "--out", "e")
+    assert "for an image of (1, 1) pixels" in run("reproduce", "digits_max", *options)
+    assert not list((tmp_path / "e").iterdir())
+
+
+def test_no_results(run):
+    assert run("collect", "nope", "nor") == "there is no results.json in nope, nor"
