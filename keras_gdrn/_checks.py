@@ -5,7 +5,7 @@ import functools
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -35,17 +35,25 @@ def check_choice(name: str, value: Any, choices: Collection) -> Any:
     return value
 
 
-def takes_keywords_of(*others: Callable) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def takes_keywords_of(
+    *others: Callable, refused: Collection[str] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorates a function whose further keywords go to others.
 
     A keyword that none of them has is told at once. Python itself would first miss
     `classes` where `num_classes` was given.
+
+    Args:
+        *others: What the keywords go to.
+        refused: Keywords of theirs that the function refuses itself.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            _check_keywords(function.__name__, kwargs, function, *others)
+            check_keywords(
+                function.__name__, kwargs, function, *others, refused=refused
+            )
             return function(*args, **kwargs)
 
         return checked
@@ -53,16 +61,20 @@ def takes_keywords_of(*others: Callable) -> Callable[[Callable[P, R]], Callable[
     return decorate
 
 
-def _check_keywords(name: str, given: Mapping, *accepting: Callable) -> None:
+def check_keywords(
+    name: str, given: Mapping, *accepting: Callable, refused: Collection[str] = ()
+) -> None:
+    """Refuses a keyword that none has, and names the nearest that can be given."""
     accepted = [
         parameter.name
         for function in accepting
         for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
     for keyword in given:
         if keyword not in accepted:
-            near = difflib.get_close_matches(keyword, accepted, n=1)
+            candidates = [other for other in accepted if other not in refused]
+            near = difflib.get_close_matches(keyword, candidates, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise ValueError(
                 f"`{name}` has no argument `{keyword}`.{hint} "
@@ -99,6 +111,17 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(
             f"`{name}` must be a positive integer or None. Received: {name}={value!r}"
         )
+
+
+def check_input_shape(input_shape: Any) -> tuple:
+    """The shape of an image, of which sizes may be `None`."""
+    sizes = tuple(input_shape) if isinstance(input_shape, Iterable) else ("",)
+    if not all(size is None or is_integer(size) for size in sizes):
+        raise ValueError(
+            "`input_shape` must be the shape of an image, (*spatial, channels). "
+            f"Received: input_shape={input_shape!r}"
+        )
+    return sizes
 
 
 def check_positive(name: str, value: Any) -> float:

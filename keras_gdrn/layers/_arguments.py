@@ -1,6 +1,10 @@
 """Checks of arguments and input shapes that several layers share."""
 
+import difflib
+
 import keras
+
+from keras_gdrn._checks import check_keywords
 
 SPATIAL_RANKS = (1, 2, 3)
 _FORMATS = ("channels_last", "channels_first")
@@ -18,14 +22,25 @@ _INSTEAD = {
 }
 
 
+# Of any layer of Keras', which has it in no signature.
+_OF_SEQUENTIAL = ("input_shape", "input_dim")
+
+
 def check_no_convolution_options(layer: str, options: dict) -> None:
     """Refuses what is known from Keras' convolutions, and says what to do instead."""
-    for name, instead in _INSTEAD.items():
-        if name in options:
-            received = {name: options[name]}
+    for name in options:
+        for known in difflib.get_close_matches(name, _INSTEAD, n=1, cutoff=0.8):
             raise ValueError(
-                f"`{layer}` has no `{name}`: {instead}. Received: {received}"
+                f"`{layer}` has no `{name}`: {_INSTEAD[known]}. "
+                f"Received: { ({name: options[name]}) }"
             )
+
+
+def check_options(layer: keras.layers.Layer, kind: type, options: dict) -> None:
+    """Refuses what is an argument neither of the kind of layer nor of any layer."""
+    options = {name: options[name] for name in options if name not in _OF_SEQUENTIAL}
+    initializers = (kind.__init__, keras.layers.Layer.__init__)
+    check_keywords(type(layer).__name__, options, *initializers)
 
 
 def check_data_format(data_format: str | None) -> str:

@@ -16,6 +16,7 @@ from keras_gdrn.layers._arguments import (
     check_data_format,
     check_floating_point,
     check_no_convolution_options,
+    check_options,
     check_rank,
 )
 from keras_gdrn.layers._operators import constant_factors, factors_in_graph
@@ -104,6 +105,7 @@ class GaussDerConv(keras.layers.Layer):
         **kwargs,
     ):
         check_no_convolution_options(type(self).__name__, kwargs)
+        check_options(self, GaussDerConv, kwargs)
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.filters = check_positive_integer("filters", filters)
         self.sigma = check_sigma(sigma)

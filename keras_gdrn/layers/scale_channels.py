@@ -5,6 +5,7 @@ import keras
 from keras import ops
 
 from keras_gdrn._checks import check_choice, check_reach, is_positive
+from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._receptive_field import (
     RECEPTIVE_FIELD,
     Course,
@@ -87,6 +88,7 @@ class ScaleChannels(keras.layers.Layer):
         subpixel: bool = False,
         **kwargs,
     ):
+        check_options(self, ScaleChannels, kwargs)
         super().__init__(**kwargs)
         if not isinstance(network, keras.layers.Layer):
             raise ValueError(

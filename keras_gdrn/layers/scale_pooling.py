@@ -2,6 +2,7 @@ import keras
 from keras import ops
 
 from keras_gdrn._checks import check_choice, is_number
+from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._maximum import maximum
 
 MODES = ("max", "logsumexp", "average")
@@ -42,6 +43,7 @@ class ScalePooling(keras.layers.Layer):
     """
 
     def __init__(self, mode="max", dropout=0.0, seed=None, **kwargs):
+        check_options(self, ScalePooling, kwargs)
         super().__init__(**kwargs)
         if not (is_number(dropout) and 0 <= dropout < 1):
             raise ValueError(

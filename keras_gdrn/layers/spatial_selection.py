@@ -2,7 +2,11 @@ import keras
 from keras import ops
 
 from keras_gdrn._checks import check_choice
-from keras_gdrn.layers._arguments import check_data_format, check_rank
+from keras_gdrn.layers._arguments import (
+    check_data_format,
+    check_options,
+    check_rank,
+)
 from keras_gdrn.layers._maximum import maximum
 from keras_gdrn.layers._scale_scope import current_windows
 from keras_gdrn.layers._windows import central, maximal
@@ -43,6 +47,7 @@ class SpatialSelection(keras.layers.Layer):
     """
 
     def __init__(self, mode="center", data_format=None, **kwargs):
+        check_options(self, SpatialSelection, kwargs)
         super().__init__(**kwargs)
         self.mode = check_choice("mode", mode, MODES)
         self.data_format = check_data_format(data_format)

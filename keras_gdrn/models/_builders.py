@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import keras
 
 from keras_gdrn._checks import (
+    check_input_shape,
     check_positive,
     check_positive_integer,
     is_integer,
@@ -21,11 +22,12 @@ from keras_gdrn.layers import (
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.models._head import head_initializers
 
-# What `**convolution` of `scale_channel` goes to.
+# What `**convolution` of `scale_channel` goes to, and what cannot be given by it.
 TAKES_CONVOLUTION = (GaussDerConv.__init__, keras.layers.Layer.__init__)
+DECIDED = ("activation", "data_format", "filters", "separable", "sigma")
 
 
-@takes_keywords_of(*TAKES_CONVOLUTION)
+@takes_keywords_of(*TAKES_CONVOLUTION, refused=DECIDED)
 def scale_channel(
     input_shape: tuple,
     classes: int,
@@ -77,11 +79,17 @@ def scale_channel(
     Raises:
         ValueError: If an argument is out of its range, or there is none of its name.
 
+    Warns:
+        UserWarning: If `input_shape` are two numbers, which is 1-D data, that may be an
+            image without its channels: with more than 4 channels and at most 4
+            positions for each of them.
+
     Example:
 
     >>> scale_channel((64, 64, 3), 10, widths=[16, 16, 32], ratio=1.2).output_shape
     (None, 10)
     """
+    input_shape = check_input_shape(input_shape)
     _warn_of_no_channels(input_shape)
     widths = _checked_widths(widths)
     ratio = check_positive("ratio", ratio)
@@ -115,7 +123,7 @@ def scale_channel(
     return keras.Model(image, scores, name=name)
 
 
-@takes_keywords_of(scale_channel, *TAKES_CONVOLUTION)
+@takes_keywords_of(scale_channel, *TAKES_CONVOLUTION, refused=DECIDED)
 def gauss_der_resnet(
     input_shape: tuple,
     classes: int,
@@ -194,11 +202,11 @@ def _checked_widths(widths) -> list[int]:
 def _warn_of_no_channels(input_shape) -> None:
     """Of what looks like (height, width), although it may be (positions, channels)."""
     is_pair = len(input_shape) == 2 and None not in input_shape
-    if is_pair and input_shape[1] > 4 and input_shape[0] < 4 * input_shape[1]:
+    if is_pair and input_shape[1] > 4 and input_shape[0] <= 4 * input_shape[1]:
         warnings.warn(
             "`input_shape` of two numbers is that of 1-D data, (positions, channels). "
             "An image has three: (height, width, channels). "
-            f"Received: input_shape={tuple(input_shape)}",
+            f"Received: input_shape={input_shape}",
             stacklevel=4,
         )
 
@@ -212,7 +220,7 @@ def _check_separable_blocks(number, blocks: int) -> None:
 
 
 def _check_convolution(convolution: dict) -> None:
-    for name in ("activation", "data_format", "filters", "separable", "sigma"):
+    for name in DECIDED:
         if name in convolution:
             raise ValueError(
                 f"`{name}` is decided by the architecture and cannot be given. "

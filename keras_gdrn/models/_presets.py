@@ -7,6 +7,7 @@ import keras
 
 from keras_gdrn._checks import takes_keywords_of
 from keras_gdrn.models._builders import (
+    DECIDED,
     TAKES_CONVOLUTION,
     gauss_der_resnet,
     scale_channel,
@@ -122,7 +123,7 @@ OF_OUR_OWN = {
 PRESETS = OF_THE_PAPER | OF_OUR_OWN
 
 
-@takes_keywords_of(gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION)
+@takes_keywords_of(gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION, refused=DECIDED)
 def from_preset(name: str, weights: str | None = None, **overrides: Any) -> keras.Model:
     """Builds a network by name, untrained or with weights that come with the package.
 
@@ -130,8 +131,9 @@ def from_preset(name: str, weights: str | None = None, **overrides: Any) -> kera
         name: A key of `PRESETS`: the paper's networks, and small ones of our own.
         weights: A key of `TRAINED`, whose card says what was trained, on what, and how
             well it does; by default the network is untrained.
-        **overrides: Arguments of `gauss_der_resnet` that replace the preset's or go
-            beyond it, such as `input_shape`, `widths` or `scale_pooling`. With
+        **overrides: Arguments of `gauss_der_resnet`, except for its `name`, which is
+            that of the preset. They replace the preset's or go beyond it, such as
+            `input_shape`, `widths` or `scale_pooling`. With
             `weights`, only those under which the weights keep their meaning:
             `input_shape`, `sigma0`, the pooling over scales, `receptive_field`,
             `subpixel`; and `classes`, for which the last layer begins anew.

@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from keras_gdrn._checks import check_input_shape
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models._copies import only_layer, scale_channels_like
 
@@ -37,6 +38,7 @@ def with_sigma0(
             by it. A single scale channel becomes a network by `ScaleChannels(channel,
             sigma0)`.
     """
+    image_shape = _image_shape(model)
     if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
         raise ValueError(
             "`with_sigma0` takes a model that applies `ScaleChannels`; a single scale "
@@ -52,7 +54,7 @@ def with_sigma0(
             return scale_channels_like(layer, sigma0=sigma0, **changes)
         return layer
 
-    return _rebuilt(model, _image_shape(model), rescaled)
+    return _rebuilt(model, image_shape, rescaled)
 
 
 def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
@@ -68,7 +70,7 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
     Raises:
         ValueError: If the number of dimensions or channels differs from the model's.
     """
-    _check_same_kind(model, tuple(input_shape))
+    _check_same_kind(model, check_input_shape(input_shape))
 
     def resized(layer):
         if isinstance(layer, ScaleChannels):
@@ -105,7 +107,8 @@ def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
     (None, 6, 64, 64, 64)
     """
     channels = only_layer(model, ScaleChannels)
-    names = [inner.name for inner in getattr(channels.network, "layers", [])]
+    inner = getattr(channels.network, "layers", [])
+    names = [x.name for x in inner if not isinstance(x, keras.layers.InputLayer)]
     if layer not in names:
         raise ValueError(
             "`layer` must be the name of a layer that `ScaleChannels` applies, one of "
@@ -143,8 +146,14 @@ def _rebuilt(model: keras.Model, input_shape, replace) -> keras.Model:
 
 
 def _image_shape(model: keras.Model) -> tuple:
-    (source,) = model.inputs
-    return tuple(source.shape[1:])
+    inputs = getattr(model, "inputs", None) or []
+    if len(inputs) != 1:
+        raise ValueError(
+            "`model` must be a functional model with one input, as "
+            "`keras.Model(image, scores)` makes it. "
+            f"Received: model={model!r} of type {type(model).__name__}"
+        )
+    return tuple(inputs[0].shape[1:])
 
 
 def _image_like(model: keras.Model, input_shape) -> Any:

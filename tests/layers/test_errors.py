@@ -94,10 +94,30 @@ def test_quantization():
     assert model(zeros(1, 8, 8, 3)).shape == (1, 8, 8, 2)
 
 
-@convolutions
-def test_unknown_option(layer):
-    with refuses(r"\{'nosuch': 2\}"):
-        layer(**CONVOLUTION, nosuch=2)
+@pytest.mark.parametrize(
+    ("layer", "options", "near"),
+    [
+        (GaussDerConv, {**CONVOLUTION, "nosuch": 2}, None),
+        (GaussDerConv, {**CONVOLUTION, "sigmma": 2}, "sigma"),
+        (GaussDerResidualBlock, {**CONVOLUTION, "zero_orders": 2}, "zero_order"),
+        (ScaleChannels, {"network": None, "sigma0": [1.0], "sigma": 2}, "sigma0"),
+        (ScalePooling, {"rate": 2}, None),
+        (ScalePooling, {"drop_out": 2}, "dropout"),
+        (SpatialSelection, {"modes": 2}, "mode"),
+    ],
+)
+def test_unknown_option(layer, options, near):
+    *_, name = options
+    hint = rf"\. Did you mean `{near}`\?" if near else r"\."
+    with refuses(rf"has no argument `{name}`{hint} Received: \{{'{name}': 2\}}"):
+        layer(**options)
+
+
+@pytest.mark.filterwarnings("ignore:Do not pass an `input_shape`")
+def test_options_of_any_layer():
+    options = {"name": "mine", "trainable": False, "dtype": "float32", "autocast": True}
+    first = GaussDerConv(**CONVOLUTION, **options, input_shape=(8, 8, 3))
+    assert keras.Sequential([first]).output_shape == (None, 8, 8, 3)
 
 
 @convolutions
@@ -112,6 +132,7 @@ def test_unknown_option(layer):
         ({"padding": "same"}, "`boundary`"),
         ({"dilation_rate": 2}, "a larger `sigma`"),
         ({"groups": 4}, "`separable=True`"),
+        ({"stride": 2}, "to subsample, put a pooling layer"),
     ],
 )
 def test_options_of_other_convolutions(layer, option, instead):

@@ -264,6 +264,22 @@ def test_unknown_argument_of_a_channel():
         scale_channel(**CHANNEL, zero_orders=True)
 
 
+@pytest.mark.parametrize("name", ["sigma0", "activations", "classifier_activation"])
+def test_an_argument_that_is_refused_is_not_proposed(name):
+    message = rf"`scale_channel` has no argument `{name}`\. Received: "
+    with pytest.raises(ValueError, match=message):
+        scale_channel(**CHANNEL, **{name: "softmax"})
+
+
+@pytest.mark.parametrize("build", [scale_channel, gauss_der_resnet])
+@pytest.mark.parametrize("shape", [64, None, "ab", (28.0, 28, 1)])
+def test_what_is_no_shape(build, shape):
+    options = CHANNEL if build is scale_channel else NETWORK
+    received = re.escape(f"Received: input_shape={shape!r}")
+    with pytest.raises(ValueError, match=rf"`input_shape` must be .*{received}"):
+        build(**{**options, "input_shape": shape})
+
+
 @pytest.mark.parametrize("build", [scale_channel, gauss_der_resnet])
 def test_an_argument_of_another_name_is_told_before_the_missing_one(build):
     near = f"`{build.__name__}` has no argument `num_classes`. Did you mean `classes`?"
@@ -278,9 +294,20 @@ def test_arguments_of_the_convolutions_are_known(options):
     assert getattr(stem, name) == value
 
 
-def test_image_without_channels_is_warned_about():
-    with pytest.warns(UserWarning, match=r"An image has three: .*=\(28, 28\)"):
-        scale_channel(**CHANNEL | {"input_shape": (28, 28)})
+@pytest.mark.parametrize("shape", [(28, 28), (128, 32), (200, 50), (32, 128)])
+def test_image_without_channels_is_warned_about(shape):
+    received = re.escape(str(shape))
+    with pytest.warns(UserWarning, match=rf"An image has three: .*={received}") as told:
+        scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})
+    assert told[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "shape", [(1000, 12), (256, 1), (500, 2), (128, 8), (4, 4), (None, 32)]
+)
+def test_signals_are_not_warned_about(shape):
+    scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})
 
 
 def test_pooling_is_reached():

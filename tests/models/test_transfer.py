@@ -156,6 +156,36 @@ def test_scales_are_refused(model, sigma0):
         with_sigma0(model, sigma0)
 
 
+class Subclassed(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.channels = ScaleChannels(scale_channel(**OPTIONS), SCALES)
+
+    def call(self, inputs):
+        return self.channels(inputs)
+
+
+@pytest.mark.parametrize("network", [Subclassed, keras.Sequential, lambda: None])
+@pytest.mark.parametrize(
+    "changed",
+    [lambda model: with_sigma0(model, [1.0]), lambda m: with_input_shape(m, SHAPE)],
+)
+def test_models_that_are_not_functional_are_refused(network, changed):
+    with pytest.raises(ValueError, match=r"`model` must be a functional .*Received: "):
+        changed(network())
+
+
+def test_features_of_a_model_that_is_not_functional():
+    with pytest.raises(ValueError, match=r"`model` must be a functional .*Subclassed"):
+        feature_extractor(Subclassed(), "head")
+
+
+@pytest.mark.parametrize("shape", [24, None, "24"])
+def test_what_is_no_shape(model, shape):
+    with pytest.raises(ValueError, match=f"`input_shape` must be .*={shape!r}"):
+        with_input_shape(model, shape)
+
+
 @pytest.mark.parametrize("shape", [(12, 3), (12, 10, 1), (12, 10, 4, 3)])
 def test_shapes_are_refused(model, shape):
     with pytest.raises(ValueError, match=r"`input_shape` must have 3.*\(12, 10, 3\)"):
@@ -245,7 +275,9 @@ def test_features_in_the_readmes_style():
 
 
 def test_features_of_a_layer_that_is_not_there(model):
-    with pytest.raises(ValueError, match=r"one of \['image', .*layer='block7'"):
-        feature_extractor(model, "block7")
+    for layer in ("block7", "image"):  # the input, not a layer that is applied
+        message = rf"one of \['stem_conv', .*layer='{layer}'"
+        with pytest.raises(ValueError, match=message):
+            feature_extractor(model, layer)
     with pytest.raises(ValueError, match="one `ScaleChannels`"):
         feature_extractor(scale_channel(SHAPE, 5, (4,), 1.2), "head")
