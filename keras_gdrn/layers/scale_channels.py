@@ -246,7 +246,7 @@ def _built_for(network, rank: int) -> tuple:
     shape = getattr(network, "input_shape", None)  # a model's
     if shape is not None:
         return shape
-    spec = network.input_spec or keras.InputSpec()
+    spec = keras.tree.flatten(network.input_spec or keras.InputSpec())[0]
     rank = spec.ndim or rank
     sizes = {axis % rank: size for axis, size in spec.axes.items()}
     return tuple(sizes.get(axis) for axis in range(rank))
