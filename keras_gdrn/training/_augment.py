@@ -72,8 +72,9 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
     Args:
         images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a NumPy array, or a
-            TensorFlow tensor, inside `tf.data` or not. C is 1 or 3. Standardized
-            images, which the jitter would clip, can be cropped, flipped and cut out.
+            TensorFlow tensor, inside `tf.data` or not. For color jitter, C is 1 or
+            3. Standardized images, which the jitter would clip, can be cropped, flipped
+            and cut out.
         seed: Two integers.
         augmentation: An `Augmentation`.
 
@@ -82,7 +83,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
     Raises:
         ValueError: If the images have another shape, are of integers or have values
-            far beyond 1; in a pipeline, the last is an `InvalidArgumentError`.
+            far beyond 1 or, with color jitter, outside [0, 1]; in a pipeline, an error
+            of the values is an `InvalidArgumentError`.
 
     Guarantee: equals a transcription of each step to 1e-5, given the same random
     numbers; an array and a tensor have the same result to 1e-6.
@@ -94,10 +96,10 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     (45, 64, 64, 3)
     """
     images = images if is_tensor(images) else np.asarray(images)
-    _check_shape(images)
+    _check_shape(images, any(augmentation.jitter))
     if len(images.shape) == 3:
         return augment(images[None], seed, augmentation)[0]
-    images = checked_images(images)
+    images = checked_images(images, any(augmentation.jitter))
     images = namespace(images).asarray(images, dtype="float32")
     drawn = draws(images, seed, augmentation)
     if augmentation.padding:
@@ -111,11 +113,12 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     return images
 
 
-def _check_shape(images: Any) -> None:
+def _check_shape(images: Any, jitter: bool) -> None:
     shape = images.shape
     has_rank = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
-    if not has_rank or len(shape) not in (3, 4) or shape[-1] not in (1, 3):
+    fits = has_rank and len(shape) in (3, 4)
+    if not fits or (jitter and shape[-1] not in (1, 3)):
         raise ValueError(
-            "`images` must have shape (N, H, W, C) or (H, W, C) with 1 or 3 channels. "
-            f"Received: images.shape={shape}"
+            "`images` must have shape (N, H, W, C) or (H, W, C), for color jitter with "
+            f"1 or 3 channels. Received: images.shape={shape}"
         )

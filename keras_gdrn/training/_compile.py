@@ -5,11 +5,20 @@ from typing import Any
 
 import keras
 
+from keras_gdrn._checks import check_number, check_positive_integer
 from keras_gdrn.training._recipe import Recipe
 
 
 def check_model(model: keras.Model) -> None:
-    """Raises an error unless the model is a classifier."""
+    """Raises an error unless the model is a classifier of images."""
+    inputs = getattr(model, "inputs", None) or ()  # none, where they are not known
+    if len(inputs) != 1 or len(inputs[0].shape) != 4:
+        raise ValueError(
+            "`model` must be a functional or `Sequential` model that begins with "
+            "`keras.Input((height, width, channels))`, its only input. Compile any "
+            f"other and use `model.fit`. Received: a {type(model).__name__} with the "
+            f"inputs {[tuple(image.shape) for image in inputs]}"
+        )
     shape = tuple(model.output_shape)
     if len(shape) != 2 or not isinstance(shape[-1], int):
         raise ValueError(
@@ -31,6 +40,8 @@ def checked_class_weight(
             f"`class_weight` must have a weight for each class from 0 to {count - 1}. "
             f"Received: class_weight={weights!r}"
         )
+    for number, weight in weights.items():
+        check_number(f"class_weight[{number}]", weight)
     return {int(number): float(weight) for number, weight in weights.items()}
 
 
@@ -42,6 +53,7 @@ def compile_by(
     steps_per_execution: int,
 ) -> None:
     """Compiles a model by its recipe, for epochs of so many steps."""
+    check_positive_integer("steps_per_execution", steps_per_execution)
     # Keras would take a part of the next epoch's data to fill the last execution.
     if steps % steps_per_execution:
         divisors = [n for n in range(1, 65) if steps % n == 0]

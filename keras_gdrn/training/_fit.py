@@ -17,7 +17,12 @@ from keras_gdrn.training import (
     _processes,
     _run_folder,
 )
-from keras_gdrn.training._batches import evaluation_batches, training_batches
+from keras_gdrn.training._batches import (
+    check_size_of_images,
+    evaluation_batches,
+    training_batches,
+    weighted,
+)
 from keras_gdrn.training._checkpoint import checkpoint
 from keras_gdrn.training._compile import check_model, checked_class_weight, compile_by
 from keras_gdrn.training._lock import lock_folder
@@ -88,7 +93,8 @@ def fit(
         max_minutes: Stop after an epoch if another one would not end within so many
             minutes; at least one is trained. The history is then shorter, and the same
             call goes on. Several calls may share a `TimeLimit`.
-        class_weight: Weight of each class, as for `keras.Model.fit`.
+        class_weight: Weight of each class, as for `keras.Model.fit`; it multiplies the
+            weights of the images, if there are any.
         jit_compile, steps_per_execution: As for `keras.Model.compile`. The number of
             steps of an epoch must be a multiple of `steps_per_execution`. On several
             devices, TensorFlow takes neither `jit_compile=True` nor several steps.
@@ -130,6 +136,7 @@ def fit(
     class_weight = checked_class_weight(class_weight, model.output_shape[-1])
     shared = recipe_on(devices, recipe)
     batches, tests = _batches(model, recipe, data, validation_data, seed, devices)
+    batches = weighted(batches, class_weight)
     steps = len(batches)
     jit_compile = _devices.compilation(jit_compile, steps_per_execution, devices)
     compile_by(model, shared, steps, jit_compile, steps_per_execution)
@@ -148,7 +155,6 @@ def fit(
                 epochs=recipe.epochs,
                 initial_epoch=first,
                 validation_data=tests,
-                class_weight=class_weight,
                 callbacks=[*of_epochs, *parts, *callbacks],
                 shuffle=False,  # the pipeline has done it
                 verbose=verbose,
@@ -168,8 +174,10 @@ def _batches(
     """The batches of training and of validation, for so many devices."""
     classes = model.output_shape[-1]
     batches = training_batches(renewed(data), recipe, classes, seed)
+    check_size_of_images("data", batches, model.input_shape)
     if tests is not None:
         tests = evaluation_batches(tests, recipe.batch_size, classes)
+        check_size_of_images("validation_data", tests, model.input_shape)
     if devices == 1:
         return batches, tests
     if tests is not None:

@@ -2,44 +2,64 @@
 
 from typing import Any
 
-import numpy as np
-
-from keras_gdrn.training._tensors import namespace, required
+from keras_gdrn.training._tensors import (
+    has_numbers,
+    namespace,
+    numpy_dtype,
+    required,
+)
 
 # Digits of scikit-learn reach 16, images of 8 bits 255. Standardized images stay
 # below this, even where one pixel in 200 is ink.
 LARGEST = 15.0
 
+# So many images of an array are checked at a time, so that intermediates stay small.
+CHECKED = 512
+
+# So far a value may leave [0, 1] by rounding, in half precision too.
+_ROUNDING = 0.01
+
 _WANTED = (
-    "Images must be floats in [0, 1], or standardized: divide images of 8 bits by 255 "
+    "Images must be floats in [0, 1] or, where no color jitter clips them, "
+    "standardized: divide images of 8 bits by 255 "
     "(`images.astype('float32') / 255`). Received: "
+)
+_CLIPPED = (
+    "Images must be in [0, 1], to which color jitter clips them: standardize them "
+    "inside the network, or train without brightness, contrast, saturation and hue. "
+    "Received: lowest and highest value"
 )
 
 
-def check_image_type(dtype: Any) -> None:
-    """Raises an error if images are of an integer type.
+def check_image_type(images: Any) -> None:
+    """Raises an error unless images are of floats or booleans.
 
     Args:
-        dtype: Type of the pixels, TensorFlow's or NumPy's.
+        images: An array, a tensor or the specification of one.
     """
-    dtype = np.dtype(getattr(dtype, "as_numpy_dtype", dtype))
-    if dtype.kind in "iu":
-        raise ValueError(f"{_WANTED}images of type {dtype.name}")
+    if not has_numbers(images) or numpy_dtype(images).kind in "iu":
+        raise ValueError(f"{_WANTED}images of type {numpy_dtype(images).name}")
 
 
-def checked_images(images: Any) -> Any:
+def checked_images(images: Any, jitter: bool = False) -> Any:
     """The images as they are, or an error if they are of integers or far beyond 1.
 
     Args:
         images: An array or tensor.
+        jitter: Whether their color is jittered: they must be in [0, 1] then.
 
     Raises:
         ValueError: For integers, and for values that are known at once.
         tf.errors.InvalidArgumentError: For the values, in a pipeline.
     """
-    check_image_type(images.dtype)
+    check_image_type(images)
     if images.dtype == "bool" or 0 in tuple(images.shape):
         return images
     xp = namespace(images)
-    largest = xp.max(xp.abs(images))
-    return required(images, largest <= LARGEST, f"{_WANTED}values up to", largest)
+    lowest, highest = xp.min(images), xp.max(images)
+    largest = xp.maximum(-lowest, highest)  # of none, -inf
+    images = required(images, largest <= LARGEST, f"{_WANTED}values up to", largest)
+    if not jitter:
+        return images
+    fits = (lowest >= -_ROUNDING) & (highest <= 1 + _ROUNDING)
+    return required(images, fits, _CLIPPED, xp.stack([lowest, highest]))

@@ -61,6 +61,11 @@ class Recipe:
         check_number("learning_rate", self.learning_rate, lowest=final)
         check_number("weight_decay", self.weight_decay)
         check_number("label_smoothing", self.label_smoothing, highest=1)
+        if not isinstance(self.augmentation, Augmentation):
+            raise ValueError(
+                "`augmentation` must be an `Augmentation`. "
+                f"Received: augmentation={self.augmentation!r}"
+            )
 
     def optimizer(self, steps_per_epoch: int) -> keras.optimizers.Optimizer:
         """AdamW with the learning rate's schedule, for epochs of so many steps."""

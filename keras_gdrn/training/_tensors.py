@@ -32,6 +32,16 @@ def namespace(array: Any) -> Any:
     return tf.experimental.numpy
 
 
+def numpy_dtype(array: Any) -> np.dtype:
+    """The type of an array, of a tensor or of the specification of one."""
+    return np.dtype(getattr(array.dtype, "as_numpy_dtype", array.dtype))
+
+
+def has_numbers(array: Any) -> bool:
+    """Whether the values are real numbers or booleans."""
+    return numpy_dtype(array).kind in "biufV"  # NumPy has no kind for bfloat16
+
+
 def shape_of(array: Any) -> list[Any]:
     """The sizes of the axes; scalar tensors, where a graph does not know them."""
     sizes = list(array.shape)
@@ -62,6 +72,15 @@ def shaped_as(images: Any, changed: Any) -> Any:
     if is_tensor(changed):
         changed.set_shape(images.shape)
     return changed
+
+
+def data_errors() -> tuple[type[Exception], ...]:
+    """The errors of `required`."""
+    if not has_tensorflow():
+        return (ValueError,)
+    import tensorflow as tf
+
+    return ValueError, tf.errors.InvalidArgumentError
 
 
 def required(array: Any, fits: Any, message: str, received: Any) -> Any:

@@ -183,6 +183,15 @@ def test_other_shapes_are_refused(shape):
         augment(np.zeros(shape, "float32"), (0, 1), PAPER)
 
 
+@pytest.mark.parametrize("channels", [2, 4])
+def test_channels_matter_to_the_jitter_alone(channels):
+    given, moved = images(channels=channels), Augmentation(2, 0.5, cutout=3)
+    found = augment(given, (0, 1), moved)
+    for channel in range(channels):
+        alone = augment(given[..., channel : channel + 1], (0, 1), moved)
+        np.testing.assert_array_equal(found[..., channel : channel + 1], alone)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -216,3 +225,17 @@ def test_standardized_images_can_be_cropped_and_flipped():
     found = augment(given, (0, 1), Augmentation(padding=1, flip=0.5))
     assert found.min() < -2.4
     assert found.max() > 2.9
+
+
+@pytest.mark.parametrize("name", ["brightness", "contrast", "saturation", "hue"])
+def test_color_jitter_takes_no_standardized_images(name):
+    jitter = Augmentation(**{name: 0.1})
+    for given in (2 * images() - 1, images() + 0.1):
+        for one in (given, tf.constant(given), given[0]):
+            with pytest.raises(ValueError, match="color jitter clips them"):
+                augment(one, (0, 1), jitter)
+        data = tf.data.Dataset.from_tensors(given)
+        data = data.map(lambda batch: augment(batch, (0, 1), jitter))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="color jitter clips"):
+            list(data)
+    augment(1.002 * images() - 0.001, (0, 1), jitter)  # rounded, in half precision

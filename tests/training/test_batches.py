@@ -9,6 +9,7 @@ from keras_gdrn.data import rescaled, rescaled_arrays
 from keras_gdrn.training import (
     Augmentation,
     Recipe,
+    _batches,
     _shares,
     evaluation_batches,
     training_batches,
@@ -116,13 +117,57 @@ def test_no_more_iterations_are_begun_than_there_are_epochs(first):
     assert order(data) == orders[2]
 
 
-@pytest.mark.parametrize("label", [-1, 10])
-def test_labels_beyond_the_classes(label):
-    labels = LABELS.copy()
-    labels[7] = label
-    for batches in (
-        training_batches((IMAGES, labels), PLAIN, classes=10),
-        evaluation_batches((IMAGES, labels), 16, classes=10),
-    ):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="number the 10"):
-            collected(batches)
+MADE = {
+    "training": lambda data: training_batches(data, PLAIN, classes=10),
+    "evaluation": lambda data: evaluation_batches(data, 16, classes=10),
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        (0, 255.0, r"divide .* by 255 .*Received: values up to\]? \[?255"),
+        (1, -1, r"number the 10 classes .*Received:\]? \[-1\]"),
+        (1, 10, r"number the 10 classes .*Received:\]? \[10\]"),
+        (2, -1.0, r"finite numbers >= 0. Received:\]? \[-1"),
+        (2, np.nan, r"finite numbers >= 0. Received:\]? \[nan"),
+        (2, np.inf, r"finite numbers >= 0. Received:\]? \[inf"),
+    ],
+)
+def test_unfit_values(made, part, value, message):
+    """Those of arrays, wherever they are, at once; those of batches when they come."""
+    data = np.repeat(IMAGES, 2, axis=0), np.repeat(LABELS, 2), np.ones(100, "float32")
+    data[part][90] = value
+    with pytest.raises(ValueError, match=message):
+        made(data)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        list(made(tf.data.Dataset.from_tensor_slices(data).batch(16)))
+
+
+def test_color_jitter_takes_no_standardized_images():
+    standardized = np.concatenate([IMAGES[:40], 2 * IMAGES[40:] - 1])
+    data = standardized, LABELS
+    jitter = Recipe(1, 16, augmentation=Augmentation(contrast=0.1))
+    message = r"color jitter clips .* lowest and highest value\]? \[-1 1\]"
+    with pytest.raises(ValueError, match=message.replace("1 1", r"1\. +1\.")):
+        training_batches(data, jitter, classes=10)
+    own = tf.data.Dataset.from_tensor_slices(data).batch(16)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        list(training_batches(own, jitter, classes=10))
+    list(training_batches(data, FLIPPED, classes=10))
+    list(evaluation_batches(data, 16, classes=10))
+
+
+@pytest.mark.parametrize("has_tensorflow", [True, False])
+@pytest.mark.parametrize("classes", [1, 10])
+def test_weights_of_classes_multiply_those_of_images(
+    classes, has_tensorflow, monkeypatch
+):
+    monkeypatch.setattr(_batches, "has_tensorflow", lambda: has_tensorflow)
+    labels = np.minimum(LABELS, max(classes, 2) - 1)
+    of_class = {number: 0.5 + number for number in range(max(classes, 2))}
+    batches = training_batches((IMAGES, labels, 1.0 + labels), PLAIN, classes)
+    for _, targets, weights in _batches.weighted(batches, of_class):
+        numbers = targets[:, 0] if classes == 1 else np.argmax(targets, axis=1)
+        np.testing.assert_allclose(weights, (0.5 + numbers) * (1.0 + numbers))

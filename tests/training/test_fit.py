@@ -305,6 +305,14 @@ def test_another_run_is_not_overwritten(tmp_path):
         ((ARRAYS[0], ARRAYS[1].astype(str)), r"number their names.*return_inverse"),
         ((ARRAYS[0], np.eye(7)[ARRAYS[1] % 7]), r"one-hot \(N, 10\).*`model.fit`"),
         ((ARRAYS[0][..., 0], ARRAYS[1]), r"images \(N, H, W, C\).*use `model.fit`"),
+        ((ARRAYS[0], ARRAYS[1].astype(object)), "labels of type object, such as [0-9]"),
+        ((ARRAYS[0], None), "numbers of classes.*labels of type object, such as None"),
+        ((*ARRAYS, ARRAYS[1].astype(str)), "Weights .* of numbers. Received: .*<U"),
+        ((ARRAYS[0][:, :12], ARRAYS[1]), r"`data` .* \(24, 24, 1\).*\(12, 24, 1\)"),
+        (digits(canvas=12), r"`data` .* \(24, 24, 1\). Received: .*\(12, 12, 1\)"),
+        (digits().map(lambda x, y: ({"image": x}, y)), "images .*`model.fit`.*'image'"),
+        (digits().map(lambda x, y: ((x,), y)), "images .*use `model.fit`"),
+        (digits().map(lambda x, y: (x, {"label": y})), "images .*use `model.fit`"),
         (digits(batch_size=None), "`data` must have batches of images"),
         (digits().repeat(), "known, finite number of batches"),
         (digits(batch_size=8), "recipe's size, 16. Received: a batch of 8"),
@@ -322,6 +330,16 @@ def test_unfit_data(data, message):
         ({"recipe": 3}, r"must be a `Recipe` or a name in `RECIPES`.*recipe=3"),
         ({"class_weight": {0: 1.0}}, r"a weight for each class from 0 to 9"),
         ({"class_weight": [1.0] * 10}, r"a weight for each class from 0 to 9"),
+        *(
+            ({"class_weight": {**dict.fromkeys(range(10), 1.0), 3: weight}}, message)
+            for weight in (-1.0, float("nan"), float("inf"), None)
+            for message in [rf"`class_weight\[3\]` must be .*\[3\]={weight}"]
+        ),
+        ({"seed": -1}, "`seed` must be an integer >= 0. Received: seed=-1"),
+        ({"seed": 1.5}, "`seed` must be an integer >= 0. Received: seed=1.5"),
+        ({"steps_per_execution": 0}, "`steps_per_execution` must be .*n=0"),
+        ({"validation_data": digits(canvas=12)}, r"`validation_data` .*\(12, 12, 1\)"),
+        ({"validation_data": (ARRAYS[0], ARRAYS[1] + 1)}, r"10 classes.*: \[10\b"),
     ],
 )
 def test_unfit_arguments(options, message):
@@ -333,13 +351,13 @@ def test_unfit_arguments(options, message):
 def test_one_hot_labels_are_shares(row):
     labels = np.eye(10)[ARRAYS[1]]
     labels[3] = [*row, *[0.0] * 8]
-    with pytest.raises(Exception, match="must be shares that add up to 1"):
+    with pytest.raises(ValueError, match="must be shares that add up to 1"):
         fit(network(), RECIPE, (ARRAYS[0], labels), verbose=0)
 
 
 def test_labels_beyond_the_classes():
     images, labels = ARRAYS
-    with pytest.raises(Exception, match="must number the 10 classes"):
+    with pytest.raises(ValueError, match=r"must number the 10 classes.*: \[10\b"):
         fit(network(), RECIPE, (images, labels + 1), verbose=0)
 
 
@@ -354,6 +372,22 @@ def test_unfit_models():
         fit(keras.Model(image, keras.layers.ReLU()(image)), RECIPE, ARRAYS)
     with pytest.raises(ValueError, match=r"`max_minutes` must be .* max_minutes=-1"):
         fit(network(), RECIPE, ARRAYS, max_minutes=-1)
+
+
+@pytest.mark.parametrize("kind", ["subclassed", "unbuilt", "two inputs"])
+def test_models_of_another_kind(kind):
+    class Own(keras.Model):
+        def call(self, images):
+            return images[:, 0, :10, 0]
+
+    model = Own()
+    if kind == "unbuilt":
+        model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(10)])
+    elif kind == "two inputs":
+        images = [keras.Input((24, 24, 1)), keras.Input((24, 24, 1))]
+        model = keras.Model(images, Own()(images[0]))
+    with pytest.raises(ValueError, match=r"`model` .*keras.Input\(.*`model.fit`"):
+        fit(model, RECIPE, ARRAYS)
 
 
 def whole_history(model, data, recipe=None, **options):
@@ -406,8 +440,12 @@ def test_weights_of_classes_are_weights_of_their_images():
     one, other = network(), network()
     whole_history(one, ARRAYS, class_weight=of_class)
     whole_history(other, (images, labels, 1.0 + labels))
-    for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    both = network()
+    half = {number: (1.0 + number) / 2 for number in range(10)}
+    whole_history(both, (images, labels, np.full(60, 2.0)), class_weight=half)
+    for found in (other, both):
+        for a, b in zip(one.get_weights(), found.get_weights(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])

@@ -119,6 +119,8 @@ def test_each_recipe_trains_the_network_of_its_name(name, monkeypatch):
         ("warmup_epochs", 3),
         ("weight_decay", float("nan")),
         ("label_smoothing", 1.1),
+        ("augmentation", {"flip": 0.5}),
+        ("augmentation", None),
     ],
 )
 def test_values_are_checked(name, value):
