@@ -48,8 +48,9 @@ def scale_generalization(
 
     Raises:
         ValueError: If there is no data set or one is empty, endless or not in batches,
-            a size factor is not a positive number, the labels do not fit the scores,
-            or a score is not finite.
+            a size factor is not a positive number, the images have another shape than
+            the model takes, are of integers or have values far beyond 1, the labels do
+            not fit the scores, or a score is not finite.
 
     Example:
 

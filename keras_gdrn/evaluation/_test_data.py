@@ -1,5 +1,6 @@
 """Test sets of several size factors, read as batches, and the scores they get."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -7,6 +8,12 @@ import keras
 import numpy as np
 
 from keras_gdrn._checks import is_positive
+from keras_gdrn.training._images import CHECKED, checked_images
+from keras_gdrn.training._labels import check_label_type
+
+
+class DivergedError(ValueError):
+    """A network has no finite scores: the data are not to blame."""
 
 
 def at_each_factor(
@@ -22,23 +29,50 @@ def at_each_factor(
     return np.array(list(tests)), results
 
 
+def check_datasets(model: keras.Model, datasets: Mapping[float, Any]) -> None:
+    """Raises the errors of a test of a classifier that are known before it.
+
+    Arrays are checked whole, of other data the first batch, unless reading it would
+    take it away.
+    """
+    at_each_factor(lambda data: _check(model, data), datasets)
+
+
+def _check(model: keras.Model, data: Any) -> None:
+    if isinstance(data, Iterator):
+        return
+    first = None if isinstance(data, tuple) else 1
+    for images, labels in itertools.islice(_read(model, data, CHECKED), first):
+        as_classes(labels, (len(images), model.output_shape[-1]))
+
+
 def predictions(
     model: keras.Model, data: Any, batch_size: int
 ) -> Iterator[tuple[Any, Any]]:
     """What `model` returns for each batch of `data`, and the labels or `None`."""
-    expected, full = _input_shape(model), 0
+    full = 0
+    for images, labels in _read(model, data, batch_size):
+        full = max(full, len(images))
+        yield _outputs(model, images, full), labels
+
+
+def _read(
+    model: keras.Model, data: Any, batch_size: int
+) -> Iterator[tuple[np.ndarray, Any]]:
+    """Images that a model takes, and their labels or `None`; no empty batch."""
+    expected, is_empty = _input_shape(model), True
     for batch in _batches(data, batch_size):
         images, labels, *_ = (*_as_tuple(batch), None)
         images = np.asarray(images)
-        if expected and images.ndim != len(expected):
+        if expected and not _has_shape(images, expected):
             raise ValueError(
                 f"the data must be batches of shape {expected}. "
                 f"Received: an element of shape {images.shape}"
             )
         if len(images):
-            full = max(full, len(images))
-            yield _outputs(model, images, full), labels
-    if not full:
+            is_empty = False
+            yield checked_images(images), labels
+    if is_empty:
         raise ValueError("the data are empty.")
 
 
@@ -51,7 +85,7 @@ def as_scores(output: Any) -> np.ndarray:
             f"Received: an output of shape {scores.shape}"
         )
     if not np.all(np.isfinite(scores)):
-        raise ValueError("the model's scores are not all finite.")
+        raise DivergedError("the model's scores are not all finite.")
     return scores
 
 
@@ -66,6 +100,7 @@ def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
     if labels is None:
         raise ValueError("the data must be batches of images and labels.")
     labels = np.asarray(labels)
+    check_label_type(labels)
     if labels.shape == shape and classes > 1:
         _check_rows(labels.astype("float64"))
         return np.argmax(labels, axis=-1)
@@ -144,6 +179,14 @@ def _outputs(model: keras.Model, images: np.ndarray, full: int) -> Any:
     images = np.concatenate([images, np.repeat(images[-1:], full - count, axis=0)])
     outputs = model.predict_on_batch(images)
     return keras.tree.map_structure(lambda output: output[:count], outputs)
+
+
+def _has_shape(images: np.ndarray, expected: tuple) -> bool:
+    """Whether the shape is as expected, but for the first axis and unknown sizes."""
+    if images.ndim != len(expected):
+        return False
+    pairs = zip(images.shape[1:], expected[1:], strict=True)
+    return all(wanted in (None, size) for size, wanted in pairs)
 
 
 def _input_shape(model: keras.Model) -> tuple | None:

@@ -1,16 +1,19 @@
 """The networks of this package as a hypermodel of Keras Tuner."""
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
 import keras_tuner
 
 from keras_gdrn.evaluation import scale_generalization
+from keras_gdrn.evaluation._test_data import DivergedError, check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
+from keras_gdrn.training._tensors import data_errors
 from keras_gdrn.tuning._compute import multiply_adds, parameters
 from keras_gdrn.tuning._data import check_batches, refuse, training_and_tests
 from keras_gdrn.tuning._search_space import SearchSpace
@@ -153,6 +156,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         refuse(others)
         data, tests = training_and_tests(x, y, validation_data, validation_split)
         check_batches(data, self.space.batch_size)
+        with _data_errors_are_fatal():
+            check_datasets(model, tests)
         cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
         excess = self._excess(hp, cost)
         if excess:
@@ -165,12 +170,10 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
 
         stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
         options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
-        try:
+        with _data_errors_are_fatal():
             # A trial that diverges is a bad one, not a failure.
             train_in_stages(model, stages, batches, check_finite=False, **options)
-        except ValueError as error:  # it would be that of every trial
-            raise keras_tuner.errors.FatalValueError(str(error)) from error
-        result = scale_generalization(model, tests)
+            result = scale_generalization(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}
 
@@ -219,6 +222,20 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 f"Received: space with ratio {ratio:g} and {blocks} blocks, which "
                 f"reach {sigma:.1f} pixels"
             )
+
+
+@contextlib.contextmanager
+def _data_errors_are_fatal() -> Iterator[None]:
+    """Ends the search by an error that would be that of every trial.
+
+    Of a network that has diverged, the trial alone fails.
+    """
+    try:
+        yield
+    except data_errors() as error:
+        if isinstance(error.__cause__, DivergedError):
+            raise
+        raise keras_tuner.errors.FatalValueError(str(error)) from error
 
 
 def _reach(architecture: Mapping[str, Any]) -> float:

@@ -83,7 +83,13 @@ class TestErrors:
             ({1: (images(1.0)[0], np.full(7, 0.5))}, r"the 3 classes .* \[0\.5\]"),
             ({1: (images(1.0)[0], np.full(7, -1))}, r"the 3 classes .* \[-1\]"),
             ({1: [images(1.0)[0]]}, "images and labels"),
-            ({1: (np.full((2, 2), np.nan, "float32"), [0, 0])}, "not all finite"),
+            (
+                {1: (images(1.0)[0].astype("uint8"), [0] * 7)},
+                "factor 1: .* by 255.*uint8",
+            ),
+            ({1: (255 * images(1.0)[0], [0] * 7)}, "factor 1: .* by 255.*values up to"),
+            ({1: (images(1.0)[0], ["a"] * 7)}, "number their names.*such as 'a'"),
+            ({1: (images(1.0)[0][:, :1], [0] * 7)}, r"\(None, 2\).*shape \(7, 1\)"),
         ],
     )
     def test_unusable_data(self, datasets, message):
@@ -95,6 +101,11 @@ class TestErrors:
         data = tf.data.Dataset.from_tensors(images(1.0)).repeat()
         with pytest.raises(ValueError, match=r"size factor 1: .* without end"):
             scale_generalization(network(), {1: data})
+
+    def test_scores_that_are_not_finite(self):
+        diverged = network(after=lambda scores: scores * float("nan"))
+        with pytest.raises(ValueError, match="not all finite"):
+            scale_generalization(diverged, sized(1.0))
 
     def test_model_of_maps(self):
         image = keras.Input((2,))

@@ -212,6 +212,69 @@ def test_space_beyond_the_image():
         hypermodel_of(dataclasses.replace(FIXED, ratio=(4.0,)))
 
 
+def late(values, value):
+    """The array with another value near its end."""
+    changed = values.copy()
+    changed[-2] = value
+    return changed
+
+
+IMAGES, LABELS = np.zeros((24, 12, 12, 1), "float32"), np.arange(24) % 3
+FIT = IMAGES, LABELS
+
+
+@pytest.mark.parametrize(
+    ("data", "tests", "message"),
+    [
+        ((late(IMAGES, 255), LABELS), FIT, "by 255.*up to 255"),
+        ((IMAGES, LABELS + 1), FIT, r"number the 3 classes.*\[3"),
+        (FIT, (IMAGES.astype("uint8"), LABELS), "factor 1: .* by 255.*uint8"),
+        (FIT, (late(IMAGES, 255), LABELS), "factor 1: .* by 255.*up to 255"),
+        (FIT, {1.0: FIT, 2.0: (late(IMAGES, 255), LABELS)}, "factor 2: .* by 255"),
+        (FIT, [(255 + IMAGES, LABELS)], "factor 1: .* by 255.*up to 255"),
+        (FIT, (IMAGES, LABELS + 1), r"factor 1: .* number the 3 classes.*\[3\]"),
+        (FIT, (IMAGES, LABELS.astype(str)), "factor 1: .* number their names"),
+        (FIT, (IMAGES[:, :8], LABELS), r"\(None, 12, 12, 1\).*\(24, 8, 12, 1\)"),
+    ],
+)
+def test_unfit_data_end_a_search_before_it_begins(
+    data, tests, message, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(keras.Model, "fit", lambda *_, **__: pytest.fail("trained"))
+    search = keras_tuner.RandomSearch(
+        hypermodel_of(), "val_accuracy", max_trials=2, directory=tmp_path
+    )
+    with pytest.raises(keras_tuner.errors.FatalValueError, match=message):
+        search.search(*data, validation_data=tests, verbose=0)
+
+
+@pytest.mark.parametrize("unfit", ["training", "validation"])
+def test_unfit_data_that_come_up_later_end_a_search(unfit, tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    data = tf.data.Dataset.from_tensor_slices(FIT).batch(8)
+    wrong = tf.data.Dataset.from_tensor_slices((IMAGES, late(LABELS, 3))).batch(8)
+    x, tests = (wrong, data) if unfit == "training" else (data, wrong)
+    search = keras_tuner.RandomSearch(
+        hypermodel_of(FIXED), "val_accuracy", max_trials=2, directory=tmp_path
+    )
+    with pytest.raises(keras_tuner.errors.FatalValueError, match="number the 3 class"):
+        search.search(x, validation_data=tests, verbose=0)
+
+
+def test_a_network_that_diverges_does_not_end_a_search(tiny_images, tmp_path):
+    class Diverge(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            weights = self.model.get_weights()
+            self.model.set_weights([np.nan * weight for weight in weights])
+
+    search = keras_tuner.RandomSearch(
+        hypermodel_of(TINY), "val_accuracy", max_trials=2, directory=tmp_path
+    )
+    options = {"validation_data": tiny_images, "callbacks": [Diverge()], "verbose": 0}
+    search.search(*tiny_images, **options)
+    assert len(search.oracle.trials) == 2
+
+
 def test_objective_that_is_none(tiny_images, tmp_path):
     search = keras_tuner.RandomSearch(
         hypermodel_of(FIXED), "val_loss", max_trials=1, directory=tmp_path
