@@ -44,12 +44,15 @@ VERBOSE = 1 if sys.stdout.isatty() else 2
 
 
 def load_network(path: Path) -> keras.Model:
-    """The model in a `.keras` file, or an error that says what is wrong with it."""
+    """The model in a `.keras` file, which runs no code of its own when it is loaded.
+
+    An error says what is wrong with the file.
+    """
     with path.open("rb") as file:  # the error of one that is not there tells itself
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path} is no Keras model, which is a zip archive.")
     try:
-        return keras.saving.load_model(path)
+        return keras.saving.load_model(path, safe_mode=True)
     except Exception as error:  # Keras lets through whatever a damaged file raises
         raise ValueError(f"{path} cannot be loaded as a network: {error}") from error
 

@@ -112,13 +112,10 @@ def picture_name(number: int, image: Path) -> str:
 
 
 def load(path: Path) -> keras.Model:
-    """The model in a `.keras` file, which runs no code of its own when it is loaded."""
+    """The model in a `.keras` file, that takes images."""
     if path.suffix != ".keras" or not path.is_file():
         raise ValueError(f"The network must be a .keras file. Received: {path}")
-    try:
-        model = keras.saving.load_model(path, safe_mode=True)
-    except Exception as error:  # Keras lets through whatever a damaged file raises
-        raise ValueError(f"{path} cannot be loaded as a network: {error}") from error
+    model = common.load_network(path)
     shape = getattr(model, "input_shape", None)
     if not isinstance(shape, tuple) or len(shape) != 4 or shape[-1] not in MODES:
         raise ValueError(

@@ -1,7 +1,7 @@
 """Batches of arrays that fit in memory, in order or shuffled."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def array_batches(
-    images: np.ndarray,
-    labels: np.ndarray,
+    images: "np.ndarray | tf.Tensor",
+    labels: "np.ndarray | tf.Tensor",
     batch_size: int,
     *,
     weights: np.ndarray | None = None,
@@ -97,7 +97,7 @@ def untuned(data: "tf.data.Dataset") -> "tf.data.Dataset":
     return data.with_options(options)
 
 
-def checked_count(images: np.ndarray, labels: np.ndarray, *weights: np.ndarray) -> int:
+def checked_count(images: Sized, labels: Sized, *weights: Sized) -> int:
     """The number of images, or an error unless there are as many of all."""
     count = len(labels)
     if len(images) != count or not count:
