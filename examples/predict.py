@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import common  # noqa: F401, before Keras: it keeps TensorFlow quiet
+import common  # before Keras: it keeps TensorFlow quiet
 
 # isort: split
 import keras
