@@ -1,27 +1,19 @@
 """Reading HDF5 files of rescaled images, found and checked before any pixel is read."""
 
-import errno
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from keras_gdrn.data._stored_h5 import ROOM, check_stored, stored_in, unpacked
 from keras_gdrn.data._write_h5 import SPLITS, stated_factor
 
 LARGEST = float(np.finfo("float32").max)
-# gzip cannot pack more bytes into one: a file that claims to hold more does not.
-MOST_COMPRESSED = 1100
-# Bytes that a chunk, or the labels, may take where the data or the images take less:
-# 64 times the largest chunk that h5py chooses for data that are to grow.
-ROOM = 2**26
-# The numbers of HDF5's filters.
-GZIP, SHUFFLE, CHECKSUM, LZF = 1, 2, 3, 32000
 # By which h5py reports damage: to the tree, to a name, to a type, to a size.
 H5PY_ERRORS = (OSError, RuntimeError, KeyError, TypeError, MemoryError, zlib.error)
 
@@ -111,7 +103,7 @@ class H5Split:
         A `ValueError` says in which images values are not within `low` and `high`.
         """
         with _opened(self.path) as file:
-            stored = _unpacked(_stored(file, self.key), self.key, start, stop)
+            stored = unpacked(stored_in(file, self.key), self.key, start, stop)
             images, _ = _channels_last(stored)
             if images.dtype.kind in "ui":
                 images = images / np.float32(255)
@@ -152,115 +144,11 @@ def _opened(path: Path) -> Iterator[Any]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _stored(file: Any, key: str | bytes) -> Any:
-    """What `key` names, unless some of its data are missing or in another file."""
-    import h5py
-
-    if isinstance(key, bytes):  # h5py could not decode it
-        raise ValueError(f"Names in the file must be UTF-8. Found: {key!r}")
-    if not isinstance(file.get(key, getlink=True), h5py.HardLink):
-        raise ValueError(f"{key} is a link, and links are not followed.")
-    data = file[key]
-    if not isinstance(data, h5py.Dataset) or not data.shape:
-        return data
-    if data.external or data.is_virtual:
-        raise ValueError(f"{key} has its data in other files, which are not read.")
-    _check_size(data, key, _bytes_on_disk(file.filename))
-    return data
-
-
-def _check_size(data: Any, key: str, size: int) -> None:
-    """Refuses what takes more than a file of `size` bytes can hold, or than it is."""
-    declared = _bytes(data, data.shape)
-    if data.chunks:
-        chunk = _bytes(data, data.chunks)
-        if chunk > max(ROOM, declared):
-            raise ValueError(
-                f"{key} must be in chunks of at most its {declared} bytes, or {ROOM}. "
-                f"Found: chunks {data.chunks} of {chunk} bytes"
-            )
-        chunks = prod(ceil(n / c) for n, c in zip(data.shape, data.chunks, strict=True))
-        declared = chunks * chunk
-        written = data.id.get_num_chunks() >= chunks
-    else:
-        written = data.id.get_storage_size() >= declared
-    if not written or declared > MOST_COMPRESSED * size:
-        raise ValueError(
-            f"{key} was declared with {declared} bytes, but not all of them were "
-            f"written. Found: a file of {size} bytes"
-        )
-
-
-def _bytes(data: Any, shape: tuple[int, ...]) -> int:
-    """What the file stores for a part of this shape, before it is packed."""
-    return prod(shape) * data.id.get_type().get_size()
-
-
-def _bytes_on_disk(path: str) -> int:
-    """The size of a file without its holes, which are read as zeros.
-
-    Blocks on the disk say less: a file system may compress them, or count them late.
-    """
-    size = os.path.getsize(path)
-    if not hasattr(os, "SEEK_DATA"):  # Windows
-        return size
-    found = end = 0
-    with open(path, "rb", buffering=0) as file:
-        try:
-            while end < size:
-                start = file.seek(end, os.SEEK_DATA)
-                end = file.seek(start, os.SEEK_HOLE)
-                found += end - start
-        except OSError as error:
-            # No data after `end`; or a file system that does not say.
-            return found if error.errno == errno.ENXIO else size
-    return found
-
-
-def _check_stored(data: Any, key: str) -> None:
-    """Refuses what is not real numbers, or may unpack to any size."""
-    if data.dtype.kind not in "buif":
-        raise ValueError(f"{key} must be real numbers. Found: {data.dtype}")
-    filters = _filters(data)
-    packed = [kind for kind in filters if kind not in (SHUFFLE, CHECKSUM)]
-    if packed not in ([], [GZIP], [LZF]):
-        raise ValueError(
-            f"{key} must be packed by gzip or by lzf, once, or not at all. "
-            f"Found: filters {filters}"
-        )
-
-
-def _filters(data: Any) -> list[int]:
-    """What the chunks passed through, in this order, when they were written."""
-    made = data.id.get_create_plist()
-    return [made.get_filter(place)[0] for place in range(made.get_nfilters())]
-
-
-def _unpacked(data: Any, key: str, start: int, stop: int) -> np.ndarray:
-    """`data[start:stop]`, unless a chunk of it unpacks to more than it may hold.
-
-    HDF5 itself unpacks a chunk to its end, however much that gives.
-    """
-    filters = _filters(data)
-    if GZIP in filters:
-        most = _bytes(data, data.chunks) + 4  # a checksum
-        rows = (slice(start, stop), *(slice(0, side) for side in data.shape[1:]))
-        for part in data.iter_chunks(rows):
-            corner = [s.start // c * c for s, c in zip(part, data.chunks, strict=True)]
-            skipped, packed = data.id.read_direct_chunk(tuple(corner))
-            if skipped >> filters.index(GZIP) & 1:  # it could not be packed
-                continue
-            if len(zlib.decompressobj().decompress(packed, most + 1)) > most:
-                raise ValueError(
-                    f"{key} has chunks of {most - 4} bytes, but one of "
-                    f"{len(packed)} bytes unpacks to more."
-                )
-    return data[start:stop]
-
-
 def _keys_to_read(file: Any) -> tuple[list[str], list[str]]:
     """The `SPLITS` that have images and labels, without placeholders; and a report."""
-    shapes = {name: getattr(_stored(file, name), "shape", None) or () for name in file}
+    shapes = {
+        name: getattr(stored_in(file, name), "shape", None) or () for name in file
+    }
     counts = {key: (shapes.get(f"x_{key}") or (0,))[0] for key in SPLITS}
     pairs = [k for k in SPLITS if shapes.get(f"x_{k}") and shapes.get(f"y_{k}")]
     single = [key for key in pairs if counts[key] == 1 < max(counts.values())]
@@ -302,7 +190,7 @@ def _image_shape(stored: Any, key: str, report: list[str]) -> tuple[int, ...]:
         report.append(f"{key}: {change}")
     if len(shape) != 4 or shape[3] not in (1, 3) or 0 in shape:
         raise ValueError(f"{key} must be (N, H, W, C). Found: shape {stored.shape}")
-    _check_stored(stored, key)
+    check_stored(stored, key)
     if stored.dtype.kind in "ui":
         report.append(f"{key}: integers, divided by 255")
     size = "x".join(str(n) for n in shape[1:])
@@ -312,7 +200,7 @@ def _image_shape(stored: Any, key: str, report: list[str]) -> tuple[int, ...]:
 
 def _stored_labels(x: Any, y: Any, key: str) -> np.ndarray:
     """The labels `(N,)` or `(N, classes)`, read where they can be those of `x`."""
-    _check_stored(y, f"y_{key}")
+    check_stored(y, f"y_{key}")
     if y.shape[0] != x.shape[0]:
         raise ValueError(
             f"x_{key} has {x.shape[0]} images, y_{key} {y.shape[0]} labels. "
@@ -323,7 +211,7 @@ def _stored_labels(x: Any, y: Any, key: str) -> np.ndarray:
             f"y_{key} must be (N,), (N, 1) or one-hot, of at most {ROOM} bytes or as "
             f"many as the images. Found: shape {y.shape} of {y.nbytes} bytes"
         )
-    return _unpacked(y, f"y_{key}", 0, len(y))
+    return unpacked(y, f"y_{key}", 0, len(y))
 
 
 def _labels(labels: np.ndarray, key: str, report: list[str]) -> np.ndarray:

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_gdrn.data import _read_h5, h5_report, read_h5, rescaled_h5
+from keras_gdrn.data import _read_h5, _stored_h5, h5_report, read_h5, rescaled_h5
 
 SHAPE = (3, 4, 4, 1)
 
@@ -159,7 +159,8 @@ def test_labels_are_refused_before_they_are_read(
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x_test"] = np.zeros(SHAPE)
         file.create_dataset("y_test", data=labels, dtype=labels.dtype)
-    monkeypatch.setattr(_read_h5, "ROOM", 1000)
+    for module in (_read_h5, _stored_h5):
+        monkeypatch.setattr(module, "ROOM", 1000)
     # A crafted one may never end, so none begins.
     monkeypatch.delattr(h5py.Dataset, "__getitem__")
     for read in (read_h5, lambda path: h5_report(path.parent)):
