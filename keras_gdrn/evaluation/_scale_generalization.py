@@ -49,8 +49,11 @@ def scale_generalization(
     Raises:
         ValueError: If there is no data set or one is empty, endless or not in batches,
             a size factor is not a positive number, the images have another shape than
-            the model takes, are of integers or have values far beyond 1, the labels do
-            not fit the scores, or a score is not finite.
+            the model takes, the labels do not fit the scores, or a score is not finite.
+
+    Warns:
+        UserWarning: If images are of integers or have values far beyond 1, which is
+            right only for a model that divides them itself.
 
     Example:
 

@@ -1,6 +1,7 @@
 """Test sets of several size factors, read as batches, and the scores they get."""
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -43,6 +44,7 @@ def _check(model: keras.Model, data: Any) -> None:
         return
     first = None if isinstance(data, tuple) else 1
     for images, labels in itertools.islice(_read(model, data, CHECKED), first):
+        checked_images(images)
         as_classes(labels, (len(images), model.output_shape[-1]))
 
 
@@ -52,6 +54,8 @@ def predictions(
     """What `model` returns for each batch of `data`, and the labels or `None`."""
     full = 0
     for images, labels in _read(model, data, batch_size):
+        if not full:
+            _warn_of_values(images)
         full = max(full, len(images))
         yield _outputs(model, images, full), labels
 
@@ -71,9 +75,19 @@ def _read(
             )
         if len(images):
             is_empty = False
-            yield checked_images(images), labels
+            yield images, labels
     if is_empty:
         raise ValueError("the data are empty.")
+
+
+def _warn_of_values(images: np.ndarray) -> None:
+    """Where `fit` would refuse them: there may be a `Rescaling` in the model."""
+    try:
+        checked_images(images)
+    except ValueError as error:
+        warnings.warn(
+            f"{error}. They are right if the model itself divides them.", stacklevel=2
+        )
 
 
 def as_scores(output: Any) -> np.ndarray:

@@ -30,9 +30,9 @@ def check_no_convolution_options(layer: str, options: dict) -> None:
     """Refuses what is known from Keras' convolutions, and says what to do instead."""
     for name in options:
         for known in difflib.get_close_matches(name, _INSTEAD, n=1, cutoff=0.8):
+            received = {name: options[name]}
             raise ValueError(
-                f"`{layer}` has no `{name}`: {_INSTEAD[known]}. "
-                f"Received: { ({name: options[name]}) }"
+                f"`{layer}` has no `{name}`: {_INSTEAD[known]}. Received: {received}"
             )
 
 

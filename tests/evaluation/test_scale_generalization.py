@@ -83,11 +83,6 @@ class TestErrors:
             ({1: (images(1.0)[0], np.full(7, 0.5))}, r"the 3 classes .* \[0\.5\]"),
             ({1: (images(1.0)[0], np.full(7, -1))}, r"the 3 classes .* \[-1\]"),
             ({1: [images(1.0)[0]]}, "images and labels"),
-            (
-                {1: (images(1.0)[0].astype("uint8"), [0] * 7)},
-                "factor 1: .* by 255.*uint8",
-            ),
-            ({1: (255 * images(1.0)[0], [0] * 7)}, "factor 1: .* by 255.*values up to"),
             ({1: (images(1.0)[0], ["a"] * 7)}, "number their names.*such as 'a'"),
             ({1: (images(1.0)[0][:, :1], [0] * 7)}, r"\(None, 2\).*shape \(7, 1\)"),
         ],
@@ -95,6 +90,17 @@ class TestErrors:
     def test_unusable_data(self, datasets, message):
         with pytest.raises(ValueError, match=message):
             scale_generalization(network(), datasets)
+
+    @pytest.mark.parametrize(
+        ("found", "message"),
+        [
+            (images(1.0)[0].astype("uint8"), r"by 255.*uint8.*if the model itself"),
+            (255 * images(1.0)[0], r"by 255.*values up to.*if the model itself"),
+        ],
+    )
+    def test_images_of_8_bits(self, found, message):
+        with pytest.warns(UserWarning, match=message):
+            scale_generalization(network(), {1: (found, [0] * 7)})
 
     def test_endless_data(self):
         tf = pytest.importorskip("tensorflow")
