@@ -10,8 +10,8 @@ from keras_gdrn._checks import check_factor
 from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
 # Pixels of the longer side of a result. One pixel sums 4 / factor samples, which go
-# around 40 mirror images at this size: more only takes memory.
-SMALLEST = 0.1
+# around 400 mirror images at this size: more only takes memory.
+SMALLEST = 0.01
 
 
 def imresize(images: Any, factor: float) -> Any:

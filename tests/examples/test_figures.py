@@ -154,7 +154,7 @@ def test_figures_are_drawn(name, reproduce, figures, tmp_path, monkeypatch, caps
     assert written == [f"{name}-smoke{suffix}" for suffix in suffixes]
     if runs:
         table = (tmp_path / f"{name}-smoke.md").read_text(encoding="utf-8")
-        assert all(f"| {run} " in table for run in runs)
+        assert all(f"| {run.replace('_', ' ')} " in table for run in runs)
         assert f"{runs[0]}: about" in capsys.readouterr().out  # before it begins
     ran.clear()
     reproduce("--figure", name)  # nothing is run again

@@ -235,7 +235,7 @@ REFUSED = {
     no_file: "none.png cannot be read as an image: .*No such file",
     no_regular_file: "pipe.png cannot be read as an image: it must be a regular file",
     no_network: "must be a .keras file. Received: .*none.keras",
-    damaged_network: "network.keras cannot be loaded as a network",
+    damaged_network: "network.keras is no Keras model",
     other_channels: r"1 or 3 channels. Received: .* \(None, 16, 16, 2\)",
     other_names: r"each of the 2 classes .* Received: 3 names",
     any_size: "say by --side",

@@ -1,16 +1,15 @@
 """Tuners that notice damaged checkpoints."""
 
+import hashlib
 from pathlib import Path
 
 import keras
 import keras_tuner
 from keras_tuner.engine.trial import Trial
 
-from keras_gdrn.training._files import append_checksum, has_valid_checksum
-
 
 class Checked:
-    """A tuner whose trials leave checkpoints with a checksum.
+    """A tuner whose trials leave a checksum beside their checkpoint.
 
     It is compared before a checkpoint is loaded: that of the best trial, and that of
     the trial from which one of Hyperband's goes on.
@@ -22,7 +21,8 @@ class Checked:
 
     def run_trial(self, trial, *args, **kwargs):
         results = super().run_trial(trial, *args, **kwargs)
-        append_checksum(_checkpoint(self, trial.trial_id))
+        file = _checkpoint(self, trial.trial_id)
+        _beside(file).write_text(_checksum(file), encoding="utf-8")
         return results
 
     def load_model(self, trial: Trial) -> keras.Model:
@@ -39,12 +39,21 @@ def _check_origin(tuner: keras_tuner.Tuner, trial: Trial) -> None:
 
 def _check(tuner: keras_tuner.Tuner, trial_id: str) -> None:
     file = _checkpoint(tuner, trial_id)
-    if not file.exists() or not has_valid_checksum(file):
+    known = _beside(file).read_bytes() if _beside(file).exists() else b""
+    if not file.exists() or _checksum(file).encode() != known:
         raise OSError(
-            f"{file} must be the checkpoint of a trial, and is missing or damaged: it "
-            "does not end with the checksum of its content. Copy it back from a "
+            f"{file} must be the checkpoint of a trial, and is missing or damaged: its "
+            f"checksum is not that in {_beside(file).name}. Copy both back from a "
             "backup, or search anew in another folder"
         )
+
+
+def _checksum(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _beside(file: Path) -> Path:
+    return file.with_name(f"{file.name}.sha256")
 
 
 def _checkpoint(tuner: keras_tuner.Tuner, trial_id: str) -> Path:
