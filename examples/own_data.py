@@ -67,15 +67,17 @@ def run(options: argparse.Namespace) -> None:
     side = options.side
     train, test, classes = read_folder(options.folder, 2 * side, channels, options.seed)
     decided = {"classes": classes, "images": fingerprint(train, test)}
+    keras.utils.set_random_seed(options.seed)
+    shape, count = (side, side, channels), len(classes)
+    if before:
+        channel = transferred(before, count, shape)
+    else:
+        channel = fresh(options, shape, count)
+    model = at_six_scales(channel)
     with lock_folder(options.out):
+        # Once all is there: what was mistyped has no say in the folder.
         claim_folder(options.out, {**settings(options), **decided})
-        keras.utils.set_random_seed(options.seed)
-        shape, count = (side, side, channels), len(classes)
-        if before:
-            channel = transferred(before, count, shape)
-        else:
-            channel = fresh(options, shape, count)
-        model = trained(channel, train, options)
+        model = trained(model, train, options)
         save(model, classes, options)
         record = {
             "classes": classes,
@@ -103,8 +105,8 @@ def fresh(options: argparse.Namespace, shape: tuple, classes: int) -> keras.Mode
 
 def transferred(model: keras.Model, classes: int, shape: tuple) -> keras.Model:
     """The scale channel of a trained network, with a new last layer."""
-    channel = model.get_layer("scale_channels").network
-    head, selection = map(channel.get_layer, ("head", "spatial_selection"))
+    channel = last(model, ScaleChannels).network
+    head, selection = (last(channel, kind) for kind in (GaussDerConv, SpatialSelection))
     features = keras.Model(channel.input, head.input)
     features = with_input_shape(features, shape)
     begin = head_initializers(zero_order=head.zero_order)
@@ -114,14 +116,30 @@ def transferred(model: keras.Model, classes: int, shape: tuple) -> keras.Model:
     return keras.Model(features.input, select(new_head(features.output)))
 
 
-def trained(
-    channel: keras.Model, train: Images, options: argparse.Namespace
-) -> keras.Model:
-    """The network of one scale channel, trained first alone and then at six scales."""
+def last(model: keras.Model, kind: type) -> keras.layers.Layer:
+    """The last layer of a kind, whatever it is called."""
+    found = [layer for layer in getattr(model, "layers", []) if isinstance(layer, kind)]
+    if not found:
+        raise ValueError(
+            "The network to start from must apply `ScaleChannels` to a channel that "
+            "ends with a `GaussDerConv` and a `SpatialSelection`. "
+            f"Received: {model.name!r} without a `{kind.__name__}`"
+        )
+    return found[-1]
+
+
+def at_six_scales(channel: keras.Model) -> keras.Model:
+    """The scale-invariant network of one scale channel."""
     image = keras.Input(channel.input_shape[1:], name="image")
-    scores = ScaleChannels(channel, [1.0], name="scale_channels")(image)
+    scores = ScaleChannels(channel, SIX_SCALES, name="scale_channels")(image)
     pooling = ScalePooling("max", dropout=0.2, name="scale_pooling", dtype="float32")
-    model = keras.Model(image, pooling(scores), name="own_data")
+    return keras.Model(image, pooling(scores), name="own_data")
+
+
+def trained(
+    model: keras.Model, train: Images, options: argparse.Namespace
+) -> keras.Model:
+    """The network, trained at one scale first and then at six."""
     first = Recipe(options.epochs, options.batch_size)
     second = dataclasses.replace(
         first, epochs=max(1, options.epochs // 4), learning_rate=0.005

@@ -13,6 +13,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_gdrn.layers import (
+    GaussDerConv,
+    GaussDerResidualBlock,
+    ScaleChannels,
+    ScalePooling,
+    SpatialSelection,
+)
 from keras_gdrn.training import lock_folder
 from tests.examples._images import network, write_folder, write_image
 
@@ -124,6 +131,19 @@ def test_each_epoch_has_another_order_and_all_images(script):
     assert list(orders[0]) != list(orders[1])
 
 
+def test_layers_of_any_names_are_transferred(script):
+    """Of a network that was built as in the README."""
+    x = image = keras.Input((16, 16, 3))
+    x = GaussDerResidualBlock(4, sigma=1.2)(x)
+    x = SpatialSelection("max")(GaussDerConv(5, sigma=1.4)(x))
+    scores = ScaleChannels(keras.Model(image, x), [0.7, 1.0])(image)
+    before = keras.Model(image, ScalePooling("max")(scores))
+    assert script.transferred(before, 7, (24, 20, 3)).output_shape == (None, 7)
+    plain = keras.Sequential([image, keras.layers.Flatten()], name="plain")
+    with pytest.raises(ValueError, match="'plain' without a `ScaleChannels`"):
+        script.transferred(plain, 7, (24, 20, 3))
+
+
 def test_transfer_keeps_all_but_the_last_layer(script):
     before = network(zero_order=True, head_initializer="he_uniform")
     channel = script.transferred(before, 7, (24, 20, 3))
@@ -175,6 +195,11 @@ def out_not_in_utf8(folder):
     return "photos", "--out", os.fsdecode(b"d\xff")
 
 
+def ratio_beyond_the_images(folder):
+    write_folder(folder / "photos")
+    return "photos", "--ratio", 100
+
+
 def not_from_a_network(folder):
     write_folder(folder / "photos")
     return "photos", "--start-from", "photos/dark/0.jpg"
@@ -188,6 +213,7 @@ REFUSED = {
     too_few_to_hold_out: r"photos must have at least 5 images .* Received: 4",
     not_in_utf8: r"must be UTF-8\. Received: photos/d\\udcff",
     out_not_in_utf8: r"must be UTF-8\. Received: d\\udcff",
+    ratio_beyond_the_images: "sigma=",
     not_from_a_network: "must be a .keras file. Received: photos/dark/0.jpg",
 }
 
@@ -198,6 +224,7 @@ def test_refused(run, arguments, tmp_path):
     given = (given,) if isinstance(given, str) else given
     with pytest.raises(SystemExit, match="error: .*" + REFUSED[arguments]):
         run(*given, *SMALL)
+    assert not (tmp_path / "runs").exists()  # no folder was claimed
 
 
 def test_what_is_saved_is_whole_or_not_there(script, tmp_path, monkeypatch):
