@@ -2,11 +2,10 @@
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from keras_gdrn.training._files import write_whole
 
@@ -35,7 +34,8 @@ def keep_rows(folder: Path, epochs: int) -> None:
             f"Received: rows of the epochs {found}"
         )
     # A row is written before its checkpoint; none is, of weights that are not finite.
-    finite = sum(np.isfinite(_number(row.get("loss"))) for row in rows)
+    losses = [_value(row.get("loss")) for row in rows]
+    finite = sum(isinstance(loss, float) and math.isfinite(loss) for loss in losses)
     if not epochs and finite > 1:
         raise FileExistsError(
             f"{log} has {len(rows)} epochs, but their checkpoint is gone: copy it back "
@@ -81,12 +81,7 @@ def _write(log: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _value(text: str | None) -> Any:
-    number = _number(text)
-    return text if text and np.isnan(number) and text != "nan" else number
-
-
-def _number(text: str | None) -> float:
     try:
         return float(text or "nan")
     except ValueError:
-        return float("nan")
+        return text
