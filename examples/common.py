@@ -57,6 +57,20 @@ def load_network(path: Path) -> keras.Model:
         raise ValueError(f"{path} cannot be loaded as a network: {error}") from error
 
 
+def save_network(model: keras.Model, path: Path) -> None:
+    """Writes a `.keras` file that is there entirely or not at all."""
+    partial = path.with_name("partial.keras")
+    model.save(partial)
+    os.replace(partial, path)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file that is there entirely or not at all."""
+    partial = path.with_name(f"partial-{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
 def test_sets(
     name: str, factors: Sequence[float], source: Source = TFDS, **options
 ) -> dict[float, tf.data.Dataset]:
@@ -148,9 +162,8 @@ def write_results(
         plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
         record["sigma0"] = list(histogram.sigma0)
         record["scale_selection"] = histogram.shares.tolist()
-    (out / "results.md").write_text(_markdown(table, record), encoding="utf-8")
-    text = json.dumps(record, indent=2)
-    (out / "results.json").write_text(text + "\n", encoding="utf-8")
+    write_whole(out / "results.md", _markdown(table, record))
+    write_whole(out / "results.json", json.dumps(record, indent=2) + "\n")
     print(f"Table and pictures are in {out}")
 
 

@@ -17,7 +17,6 @@ import argparse
 import dataclasses
 import json
 import math
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -161,15 +160,11 @@ def trained(
 def save(
     model: keras.Model, classes: Sequence[str], options: argparse.Namespace
 ) -> None:
-    """The network, and what predict.py has to know of it, entirely or not at all."""
-    partial = options.out / "partial.keras"
-    model.save(partial)
-    os.replace(partial, options.out / "model.keras")
+    """The network, and what predict.py has to know of it."""
+    common.save_network(model, options.out / "model.keras")
     known = {"classes": classes, "side": options.side}
     text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
-    partial = options.out / f"partial-{KNOWN}"
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, options.out / KNOWN)
+    common.write_whole(options.out / KNOWN, text)
 
 
 def write_test(

@@ -15,6 +15,7 @@ from common import (  # before Keras: it keeps TensorFlow quiet
     evaluate,
     parameters,
     sample_images,
+    save_network,
     test_batch,
     test_sets,
     write_results,
@@ -194,7 +195,7 @@ def write(
     seconds: Mapping[str, float],
 ) -> None:
     """The network, the pictures and the results."""
-    model.save(options.out / "model.keras")
+    save_network(model, options.out / "model.keras")
     record = {
         "name": name,
         "experiment": dataclasses.asdict(experiment),
