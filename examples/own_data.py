@@ -52,6 +52,8 @@ from keras_gdrn.training import (
     train_in_stages,
 )
 
+LARGEST = 2048  # pixels of a side of the images that are tested
+
 
 @errors_in_one_line()
 def main() -> None:
@@ -64,6 +66,11 @@ def run(options: argparse.Namespace) -> None:
     before = load(options.start_from) if options.start_from else None
     channels = before.input_shape[-1] if before else 1 if options.gray else 3
     side = options.side
+    if max(options.factors) * side > LARGEST:
+        raise ValueError(
+            f"--factors times --side must be at most {LARGEST} pixels. "
+            f"Received: {max(options.factors):g} times {side}"
+        )
     train, test, classes = read_folder(options.folder, 2 * side, channels, options.seed)
     decided = {"classes": classes, "images": fingerprint(train, test)}
     keras.utils.set_random_seed(options.seed)

@@ -12,6 +12,9 @@ from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 # Pixels of the longer side of a result. One pixel sums 4 / factor samples, which go
 # around 400 mirror images at this size: more only takes memory.
 SMALLEST = 0.01
+# The cubic carries values of [0, 1] to [-0.282, 1.282] at most: its negative weights
+# sum to 1/8 on an axis, its positive ones to 9/8.
+OVERSHOOT = 0.3
 
 
 def imresize(images: Any, factor: float) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, check_factor
 from keras_gdrn.data._array_batches import renewable, untuned
+from keras_gdrn.data._imresize import OVERSHOOT
 from keras_gdrn.data._random import epoch_generators
 from keras_gdrn.data._read_h5 import H5Split, describe_h5
 from keras_gdrn.data._write_h5 import stated_factor
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 # Images read at a time, and images of such blocks that are shuffled together.
 BLOCK = 64
 SHUFFLED = 2048
-# The cubic carries values of [0, 1] to [-0.282, 1.282] at most: its negative weights
-# sum to 1/8 on an axis, its positive ones to 9/8.
-OVERSHOOT = 0.3
 
 
 def h5_report(folder: str | os.PathLike) -> str:

@@ -83,8 +83,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
     Raises:
         ValueError: If the images have another shape, are of integers or have values
-            far beyond 1 or, with color jitter, outside [0, 1]; in a pipeline, an error
-            of the values is an `InvalidArgumentError`.
+            far beyond 1 or, with color jitter, more than 0.3 outside [0, 1]; in a
+            pipeline, an error of the values is an `InvalidArgumentError`.
 
     Guarantee: equals a transcription of each step to 1e-5, given the same random
     numbers; an array and a tensor have the same result to 1e-6.

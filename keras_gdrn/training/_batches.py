@@ -49,8 +49,8 @@ def training_batches(data: Any, recipe: Recipe, classes: int, seed: int = 0) -> 
     Raises:
         ValueError: If `data` are not such arrays or batches, of the recipe's size; of
             arrays, and of the first batch, also if a label is not a class, an image
-            has values far beyond 1 (or outside [0, 1], to which color jitter would clip
-            them), or a weight is not a finite number >= 0.
+            has values far beyond 1 (or more than 0.3 outside [0, 1], to which color
+            jitter would clip them), or a weight is not a finite number >= 0.
         tf.errors.InvalidArgumentError: If that is so in a later batch, when it is
             reached.
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from keras_gdrn.data._imresize import OVERSHOOT
 from keras_gdrn.training._tensors import (
     has_numbers,
     namespace,
@@ -15,9 +16,6 @@ LARGEST = 15.0
 
 # So many images of an array are checked at a time, so that intermediates stay small.
 CHECKED = 512
-
-# So far a value may leave [0, 1] by rounding, in half precision too.
-_ROUNDING = 0.01
 
 _WANTED = (
     "Images must be floats in [0, 1] or, where no color jitter clips them, "
@@ -46,7 +44,8 @@ def checked_images(images: Any, jitter: bool = False) -> Any:
 
     Args:
         images: An array or tensor.
-        jitter: Whether their color is jittered: they must be in [0, 1] then.
+        jitter: Whether their color is jittered: they must be in [0, 1] then, but for
+            the overshoot of an interpolation.
 
     Raises:
         ValueError: For integers, and for values that are known at once.
@@ -61,5 +60,6 @@ def checked_images(images: Any, jitter: bool = False) -> Any:
     images = required(images, largest <= LARGEST, f"{_WANTED}values up to", largest)
     if not jitter:
         return images
-    fits = (lowest >= -_ROUNDING) & (highest <= 1 + _ROUNDING)
+    # An interpolation may leave [0, 1] so far, which it does little harm to clip.
+    fits = (lowest >= -OVERSHOOT) & (highest <= 1 + OVERSHOOT)
     return required(images, fits, _CLIPPED, xp.stack([lowest, highest]))

@@ -227,6 +227,13 @@ def test_refused(run, arguments, tmp_path):
     assert not (tmp_path / "runs").exists()  # no folder was claimed
 
 
+def test_gigantic_test_images_are_refused_before_training(run, tmp_path):
+    write_folder(tmp_path / "photos")
+    with pytest.raises(SystemExit, match="Received: 1000 times 12"):
+        run("photos", *SMALL[:-3], "--factors", 1, 1000)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_what_is_saved_is_whole_or_not_there(script, tmp_path, monkeypatch):
     options = argparse.Namespace(out=tmp_path, side=16)
     with pytest.raises(UnicodeEncodeError):
