@@ -325,26 +325,26 @@ def test_a_killed_process_does_not_keep_the_folder(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
 def test_a_forked_process_has_no_part_in_the_lock(tmp_path):
-    """Neither does it keep the folder, nor does it set it free."""
+    """It neither sets the folder free, nor keeps it when the parent has been killed."""
     reading, writing = os.pipe()
     held = contextlib.ExitStack()
     held.enter_context(lock_folder(tmp_path))
+    (file,) = _lock._HELD
     child = os.fork()
     if not child:
-        os.close(writing)
+        was_open = not file.closed
         held.close()
-        os.read(reading, 1)  # until the parent closes it
+        os.write(writing, b"open" if was_open else b"free")
         os._exit(0)
+    assert os.read(reading, 4) == b"free"
+    with pytest.raises(BlockingIOError), lock_folder(tmp_path):
+        pass
+    held.close()
+    with lock_folder(tmp_path):
+        pass
+    os.waitpid(child, 0)
     os.close(reading)
-    try:
-        with pytest.raises(BlockingIOError), lock_folder(tmp_path):
-            pass
-        held.close()
-        with lock_folder(tmp_path):
-            pass
-    finally:
-        os.close(writing)
-        os.waitpid(child, 0)
+    os.close(writing)
 
 
 def test_a_flipped_bit_is_found(tmp_path):
