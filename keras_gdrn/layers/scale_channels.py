@@ -6,15 +6,13 @@ from keras import ops
 
 from keras_gdrn._checks import check_choice, check_reach, is_positive
 from keras_gdrn.layers._arguments import check_options
-from keras_gdrn.layers._receptive_field import (
-    RECEPTIVE_FIELD,
-    Course,
-    SeesMore,
-    in_mode,
-)
+from keras_gdrn.layers._receptive_field import Course, SeesMore, in_mode
 from keras_gdrn.layers._scale_scope import scale_scope
-from keras_gdrn.layers._windows import Windows
+from keras_gdrn.layers._windows import Accuracy, Windows, extent_of, tolerance_of
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
+
+# The tolerance of training: windows of 2.5 standard deviations.
+FAST = tolerance_of(2.5)
 
 # Half-width of the windows in standard deviations; `None` for whole maps, or "auto".
 Extent = float | str | None
@@ -86,6 +84,7 @@ class ScaleChannels(keras.layers.Layer):
         sigma0,
         receptive_field: Extent = "auto",
         subpixel: bool = False,
+        tolerance: float | str | None = None,
         **kwargs,
     ):
         check_options(self, ScaleChannels, kwargs)
@@ -99,6 +98,7 @@ class ScaleChannels(keras.layers.Layer):
         self.sigma0 = _checked_scales(sigma0)
         self.receptive_field = _checked_receptive_field(receptive_field)
         self.subpixel = check_choice("subpixel", subpixel, (False, True))
+        self.tolerance = _checked_tolerance(tolerance)
         if _has(network, ScaleChannels):
             raise ValueError(
                 "`ScaleChannels` cannot be nested in another `ScaleChannels`. "
@@ -110,7 +110,7 @@ class ScaleChannels(keras.layers.Layer):
         if not self.network.built:
             with scale_scope(self.sigma0, self.subpixel):
                 self.network.build(input_shape)
-        self._course, self._extent = self._planned(len(input_shape))
+        self._course, self._accuracy = self._planned(len(input_shape))
         if self._course is not None:  # the maps of all layers are as large as the image
             self._check_network_takes(tuple(input_shape), self._course.channel_axis)
             first = 2 if self._course.channels_first else 1
@@ -137,7 +137,7 @@ class ScaleChannels(keras.layers.Layer):
         if course.channels_first:
             images = ops.moveaxis(images, 1, -1)
         spatial = tuple(ops.shape(images)[1:-1])
-        windows = Windows(spatial, sigma0, self.subpixel, self._extent)
+        windows = Windows(spatial, sigma0, self.subpixel, self._accuracy)
         outputs = course.run(images, windows, training)
         if not course.result.is_map:
             return _scales_apart(outputs, len(sigma0))
@@ -152,7 +152,7 @@ class ScaleChannels(keras.layers.Layer):
             output. None if the network is applied to whole, folded maps.
         """
         if self._course is not None:
-            windows = Windows(spatial, self.sigma0, self.subpixel, self._extent)
+            windows = Windows(spatial, self.sigma0, self.subpixel, self._accuracy)
             yield from self._course.convolutions(windows)
 
     def _check_network_takes(self, input_shape: tuple, channel_axis: int) -> None:
@@ -179,13 +179,14 @@ class ScaleChannels(keras.layers.Layer):
                 stacklevel=2,
             )
 
-    def _planned(self, rank: int) -> tuple[Course | None, float | None]:
-        """The network call by call if it can do with packed maps, and their extent."""
+    def _planned(self, rank: int) -> tuple[Course | None, Accuracy]:
+        """The network call by call if it can do with packed maps, and how exactly."""
         explicit = self.receptive_field not in (None, "auto")
-        course = None
+        exact = self.tolerance == "exact"
+        course, central = None, self.receptive_field is not None and not exact
         try:
             course = Course(self.network, rank)
-            if self.receptive_field is not None:
+            if central:
                 course.check_central()
         except SeesMore as reason:
             if explicit:
@@ -196,9 +197,20 @@ class ScaleChannels(keras.layers.Layer):
                     f"`receptive_field=None`. Received: network={self.network.name!r}, "
                     f"receptive_field={self.receptive_field!r}"
                 ) from None
-            return course, None
-        field = self.receptive_field
-        return course, RECEPTIVE_FIELD if isinstance(field, str) else field
+            central = False
+        return course, self._accuracy_of(central)
+
+    def _accuracy_of(self, central: bool) -> Accuracy:
+        field, tolerance = self.receptive_field, self.tolerance
+        if tolerance == "exact" or (tolerance is None and field is None):
+            tolerance = 0.0
+        elif tolerance is None and not isinstance(field, str):
+            tolerance = tolerance_of(field)
+        elif not is_positive(tolerance):
+            tolerance = FAST
+        if not central:
+            return Accuracy(tolerance)
+        return Accuracy(tolerance, extent_of(tolerance) if field == "auto" else field)
 
     def compute_output_shape(self, input_shape):
         batch, *rest = self.network.compute_output_shape(input_shape)
@@ -226,6 +238,7 @@ class ScaleChannels(keras.layers.Layer):
         config["sigma0"] = list(self.sigma0)
         config["receptive_field"] = self.receptive_field
         config["subpixel"] = self.subpixel
+        config["tolerance"] = self.tolerance
         return config
 
     @classmethod
@@ -276,5 +289,16 @@ def _checked_receptive_field(value) -> Extent:
             "`receptive_field` must be a finite, positive number of standard "
             "deviations, None for whole maps, or 'auto'. "
             f"Received: receptive_field={value!r}"
+        )
+    return float(value)
+
+
+def _checked_tolerance(value) -> float | str | None:
+    if value in (None, "fast", "exact"):
+        return value
+    if not is_positive(value) or value >= 0.5:
+        raise ValueError(
+            "`tolerance` must be a number in (0, 0.5), 'fast', 'exact', or None. "
+            f"Received: tolerance={value!r}"
         )
     return float(value)

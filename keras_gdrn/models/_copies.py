@@ -43,6 +43,7 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
         "sigma0": layer.sigma0,
         "receptive_field": layer.receptive_field,
         "subpixel": layer.subpixel,
+        "tolerance": layer.tolerance,
         **changes,
     }
     kind = type(layer)  # a subclass stays one

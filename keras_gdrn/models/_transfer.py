@@ -15,6 +15,7 @@ def with_sigma0(
     sigma0: Sequence[float],
     receptive_field: float | str | None = "kept",
     subpixel: bool | str = "kept",
+    tolerance: float | str | None = "kept",
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
@@ -29,6 +30,8 @@ def with_sigma0(
             for whole maps; `"kept"` for what the model has.
         subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
             `ScaleChannels`; `"kept"` for what the model does.
+        tolerance: How exactly the maps are evaluated, as `ScaleChannels`; `"kept"` for
+            what the model has.
 
     Returns:
         Functional model like `model`, with these scale channels.
@@ -46,7 +49,11 @@ def with_sigma0(
             f"Received: model={model.name!r} with no such layer"
         )
 
-    options = {"receptive_field": receptive_field, "subpixel": subpixel}
+    options = {
+        "receptive_field": receptive_field,
+        "subpixel": subpixel,
+        "tolerance": tolerance,
+    }
     changes = {name: options[name] for name in options if options[name] != "kept"}
 
     def rescaled(layer):
