@@ -108,7 +108,7 @@ class ScaleChannels(keras.layers.Layer):
 
     def build(self, input_shape):
         if not self.network.built:
-            with scale_scope(self.sigma0, self.subpixel):
+            with scale_scope(self.sigma0, self.subpixel, building=True):
                 self.network.build(input_shape)
         self._course, self._accuracy = self._planned(len(input_shape))
         if self._course is not None:  # the maps of all layers are as large as the image
