@@ -25,6 +25,9 @@ _VANISHED = 1e-20
 # low-rank basis costs more than the smaller channel mix saves.
 _WORTHWHILE_RANK = 0.85
 
+# Along so long an axis it is worth it to leave out the tails of narrow kernels.
+_LONG = 80
+
 # Enough for the whole networks of the paper at several image sizes.
 _CACHED_BYTES = 512 * 2**20
 
@@ -239,7 +242,20 @@ def axis_factors(
     if right.shape[1] < _WORTHWHILE_RANK * entering.count:
         jets = jets @ right
         analysis = _frozen(right.T)
+    if analysis is None and synthesis is None and size >= _LONG:
+        jets = _banded(jets, 0.01 * epsilon * np.linalg.norm(weighted[0], 2))
     return AxisFactors(analysis, _frozen(jets), synthesis)
+
+
+def _banded(operators: np.ndarray, tail: float) -> np.ndarray:
+    """Without what lies so far from the diagonal that it sums to less than `tail`."""
+    outputs, size = operators.shape[1:]
+    row, column = np.arange(outputs)[:, None], np.arange(size)
+    distance = np.abs(column - row - (size - outputs) // 2)
+    far = size
+    while far and np.abs(operators * (distance >= far)).sum(axis=2).max() <= tail:
+        far -= 1
+    return operators * (distance <= far)
 
 
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:

@@ -51,8 +51,8 @@ def current_scope() -> Scope:
         raise ValueError(
             "A layer inside `ScaleChannels` is called in a function that is compiled "
             "on its own (`tf.function`, `jax.jit`): it would keep the scales of its "
-            "first call at all others. Call the layer outside of it, or compile the whole "
-            f"model. Received: sigma0={scope.scales}"
+            "first call at all others. Call the layer outside of it, or compile the "
+            f"whole model. Received: sigma0={scope.scales}"
         )
     return scope
 
