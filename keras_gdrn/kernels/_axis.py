@@ -243,19 +243,23 @@ def axis_factors(
         jets = jets @ right
         analysis = _frozen(right.T)
     if analysis is None and synthesis is None and size >= _LONG:
-        jets = _banded(jets, 0.01 * epsilon * np.linalg.norm(weighted[0], 2))
+        jets = _banded(jets, 0.005 * epsilon * np.linalg.norm(weighted[0], 2))
     return AxisFactors(analysis, _frozen(jets), synthesis)
 
 
 def _banded(operators: np.ndarray, tail: float) -> np.ndarray:
-    """Without what lies so far from the diagonal that it sums to less than `tail`."""
+    """Without what lies so far from the diagonal that it sums to less than `tail`.
+
+    Its sum is put on the diagonal: what an operator makes of a constant stays.
+    """
     outputs, size = operators.shape[1:]
     row, column = np.arange(outputs)[:, None], np.arange(size)
     distance = np.abs(column - row - (size - outputs) // 2)
     far = size
     while far and np.abs(operators * (distance >= far)).sum(axis=2).max() <= tail:
         far -= 1
-    return operators * (distance <= far)
+    lost = np.where(distance > far, operators, 0.0).sum(axis=2, keepdims=True)
+    return operators * (distance <= far) + lost * (distance == 0)
 
 
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:

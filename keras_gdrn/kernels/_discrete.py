@@ -105,7 +105,7 @@ def half_pixel_derivative(sigma: float, order: int) -> np.ndarray:
     period = 2 * radius + 1
     theta = 2 * np.pi / period * np.arange(-radius, radius + 1)
     waves = np.exp(-0.5j * theta * np.arange(-2 * radius, 2 * radius + 1)[:, None])
-    kernel = (waves @ fourier_response(theta, sigma, order)).real / period
+    kernel = np.real(waves @ fourier_response(theta, sigma, order)) / period
     kernel.setflags(write=False)
     return kernel
 

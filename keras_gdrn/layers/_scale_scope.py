@@ -120,7 +120,9 @@ def _trace() -> Any:
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        graph = tf.compat.v1.get_default_graph() if tf.inside_function() else "eager"
+        graph: Any = (
+            tf.compat.v1.get_default_graph() if tf.inside_function() else "eager"
+        )
         # Branches and bodies of loops are graphs within that of a function.
         while hasattr(graph, "outer_graph") and type(graph).__name__ != "FuncGraph":
             graph = graph.outer_graph

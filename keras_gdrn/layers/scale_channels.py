@@ -11,8 +11,8 @@ from keras_gdrn.layers._scale_scope import scale_scope
 from keras_gdrn.layers._windows import Accuracy, Windows, extent_of, tolerance_of
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
-# The tolerance of training: windows of 2.5 standard deviations.
-FAST = tolerance_of(2.5)
+# By name: windows of 2.5 standard deviations, and all that the layers give.
+TOLERANCES = {"fast": tolerance_of(2.5), "exact": 0.0}
 
 # Half-width of the windows in standard deviations; `None` for whole maps, or "auto".
 Extent = float | str | None
@@ -46,15 +46,24 @@ class ScaleChannels(keras.layers.Layer):
         receptive_field: Half-width of the windows, in standard deviations of the
             effective receptive field: for the input of a layer `σ_0 √(Σ σ²)` over that
             layer and those that follow, of which the last counts twice. `None`
-            evaluates whole maps, as the paper does. `"auto"` takes 2.5 where that can
-            be done: where the network ends in central selection, and its other layers
-            act at each position or are layers of this package; otherwise `None`.
+            evaluates whole maps, as the paper does. `"auto"` takes what the tolerance
+            allows where that can be done: where the network ends in central selection,
+            and its other layers act at each position or are layers of this package,
+            whose scales are not learned; otherwise `None`.
         subpixel: Whether channels with `σ_0 < 1` look between the pixels: they take
             their kernels from a grid of step `σ_0`, on which these are those that
             σ_0 = 1 has on the pixels, and the maps are interpolated there (see
             `kernels.gaussian_derivative`). On an image of half the size the channel
             σ_0 = 1/2 then gives more nearly what σ_0 = 1 gives on the whole one.
             `False` is the paper's discretization.
+        tolerance: Share of the influence on the answer, relative to that of the
+            center, that may be left out, in (0, 0.5). From it follow the windows, the
+            least relative tolerance of the layers' operators, and how finely coarse
+            maps are sampled (docs/how_a_layer_is_evaluated.md). `"fast"` is 0.044,
+            windows of 2.5 standard deviations; `"exact"` evaluates whole maps at every
+            pixel, by the `epsilon` of each layer, for comparisons with the paper.
+            `None` is what `receptive_field` leaves out, if it is given; `"exact"` for
+            a network that gives maps, whose error nothing coarser hides; else `"fast"`.
 
     Input shape:
         `(batch, …)`, what the network takes.
@@ -63,9 +72,9 @@ class ScaleChannels(keras.layers.Layer):
         `(batch, scale, …)`, scales in the order of `sigma0`.
 
     Raises:
-        ValueError: If `sigma0` is empty or holds a value that is not finite and
-            positive, or at which a layer is wider than its maps, which is told when
-            the layer is built or applied to a `keras.Input`; if the network has been
+        ValueError: If `tolerance` is out of its range; if `sigma0` is empty or holds a
+            value that is not finite and positive, or at which a layer is wider than
+            its maps, which is told when the layer is built or applied to a `keras.Input`; if the network has been
             built for inputs of another shape; if `receptive_field` is a number and the
             network has a layer that cannot work on windows; if `subpixel` is neither
             `True` nor `False`; or if one `ScaleChannels` is applied inside another.
@@ -198,19 +207,21 @@ class ScaleChannels(keras.layers.Layer):
                     f"receptive_field={self.receptive_field!r}"
                 ) from None
             central = False
-        return course, self._accuracy_of(central)
+        # Maps that the network gives are anyone's, and nothing coarser hides an error.
+        maps = course is None or course.result.is_map
+        return course, self._accuracy_of(central, maps)
 
-    def _accuracy_of(self, central: bool) -> Accuracy:
+    def _accuracy_of(self, central: bool, maps: bool) -> Accuracy:
         field, tolerance = self.receptive_field, self.tolerance
-        if tolerance == "exact" or (tolerance is None and field is None):
-            tolerance = 0.0
-        elif tolerance is None and not isinstance(field, str):
-            tolerance = tolerance_of(field)
-        elif not is_positive(tolerance):
-            tolerance = FAST
+        extent = None if isinstance(field, str) else field
+        if tolerance is None:
+            windows = "fast" if extent is None else tolerance_of(extent)
+            tolerance = "exact" if maps or field is None else windows
+        if isinstance(tolerance, str):
+            tolerance = TOLERANCES[tolerance]
         if not central:
             return Accuracy(tolerance)
-        return Accuracy(tolerance, extent_of(tolerance) if field == "auto" else field)
+        return Accuracy(tolerance, extent or extent_of(tolerance))
 
     def compute_output_shape(self, input_shape):
         batch, *rest = self.network.compute_output_shape(input_shape)
@@ -294,9 +305,9 @@ def _checked_receptive_field(value) -> Extent:
 
 
 def _checked_tolerance(value) -> float | str | None:
-    if value in (None, "fast", "exact"):
+    if value is None or (isinstance(value, str) and value in TOLERANCES):
         return value
-    if not is_positive(value) or value >= 0.5:
+    if isinstance(value, str) or not is_positive(value) or value >= 0.5:
         raise ValueError(
             "`tolerance` must be a number in (0, 0.5), 'fast', 'exact', or None. "
             f"Received: tolerance={value!r}"
