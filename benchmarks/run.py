@@ -31,6 +31,7 @@ from keras_gdrn.models import PRESETS
 # Dense kernels take minutes beyond this scale.
 DENSE_UP_TO = 2.0
 REFERENCE = "Conv2D 3×3"
+ONE = "one pass of it"
 # The same of every preset and batch.
 NETWORKS = list(contenders.network_contenders(PRESETS["digits"], batch=1))
 
@@ -96,8 +97,10 @@ def benchmark_network(arguments) -> None:
     steps = {name: network_step(name, arguments)[0] for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)
     ratio = measure.ratios(seconds, names[0])
+    one = measure.ratios(seconds, ONE) if ONE in names else {}
     print_header(
-        *("network", "step", "ratio", "construction", "first step", "peak memory")
+        *("network", "step", "ratio", "to one pass"),
+        *("construction", "first step", "peak memory"),
     )
     for name in names:
         result = alone[name]
@@ -105,6 +108,7 @@ def benchmark_network(arguments) -> None:
             name,
             f"{np.median(seconds[name]):.2f} s",
             f"{ratio[name]:.3f}",
+            f"{one[name]:.2f}" if one else "–",
             f"{result['construction']:.2f} s",
             f"{result['first_step']:.1f} s",
             f"{result['memory']:.2f} GB",

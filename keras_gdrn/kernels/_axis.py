@@ -243,7 +243,8 @@ def axis_factors(
         jets = jets @ right
         analysis = _frozen(right.T)
     if analysis is None and synthesis is None and size >= _LONG:
-        jets = _banded(jets, 0.005 * epsilon * np.linalg.norm(weighted[0], 2))
+        largest = float(np.linalg.norm(weighted[0], 2))
+        jets = _banded(jets, 0.005 * epsilon * largest)
     return AxisFactors(analysis, _frozen(jets), synthesis)
 
 

@@ -73,11 +73,12 @@ class ScaleChannels(keras.layers.Layer):
 
     Raises:
         ValueError: If `tolerance` is out of its range; if `sigma0` is empty or holds a
-            value that is not finite and positive, or at which a layer is wider than
-            its maps, which is told when the layer is built or applied to a `keras.Input`; if the network has been
-            built for inputs of another shape; if `receptive_field` is a number and the
-            network has a layer that cannot work on windows; if `subpixel` is neither
-            `True` nor `False`; or if one `ScaleChannels` is applied inside another.
+            value that is not finite and positive, or at which a layer is wider than its
+            maps, which is told when the layer is built or applied to a `keras.Input`;
+            if the network has been built for inputs of another shape; if
+            `receptive_field` is a number and the network has a layer that cannot work
+            on windows; if `subpixel` is neither `True` nor `False`; or if one
+            `ScaleChannels` is applied inside another.
 
     Example:
 
