@@ -61,7 +61,7 @@ def required(requirements: list[str]) -> set[str]:
 
 def test_what_is_imported_is_required():
     extras = PROJECT["optional-dependencies"]
-    known = required(PROJECT["dependencies"] + extras["viz"])
+    known = required(PROJECT["dependencies"] + extras["viz"] + extras["ray"])
     # `on_devices` asks JAX where it is the backend, which the user has installed then.
     assert imported() - {"jax"} <= known
 

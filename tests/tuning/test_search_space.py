@@ -117,3 +117,20 @@ def test_sets_that_are_none():
         SearchSpace(sigma0_range=(2.0, 1.0))
     with pytest.raises(ValueError, match=r"`sigma0_spacing`.*\(1\.0,\)"):
         SearchSpace(sigma0_spacing=(1.0,))
+
+
+@pytest.mark.parametrize("side", [2, 8, 24, 28, 32, 64, 96])
+def test_default_space_fits_the_image(side):
+    space = GaussDerResNetHyperModel((side, side, 1), 4).space
+    assert max(space.ratio) ** (max(space.blocks) + 1) <= side
+    assert space.sigma0_range[1] <= max(side / 8, SearchSpace().sigma0_range[0])
+    if side >= 8:
+        assert space.blocks == SearchSpace().blocks
+        assert len(space.ratio) >= 5
+    if side >= 39:
+        assert space == SearchSpace()
+
+
+def test_network_of_the_default_space_is_built():
+    hp = keras_tuner.HyperParameters()
+    assert GaussDerResNetHyperModel((8, 8, 1), 4).build(hp).output_shape == (None, 4)

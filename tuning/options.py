@@ -16,7 +16,7 @@ TUNERS = {
 }
 OBJECTIVES = ("val_accuracy", "val_mean_accuracy", "val_min_accuracy")
 SPACES = {
-    "paper": SearchSpace(),
+    "paper": None,  # the default for the size of the images
     # What two cores can train.
     "small": SearchSpace(
         ratio=(1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6),
@@ -55,12 +55,14 @@ def parse(description: str) -> argparse.Namespace:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="folder of the search")
     add("--seed", type=int, default=0)
-    add("--role", choices=("chief", "worker"), help="on several machines")
-    add("--chief", type=address, metavar="HOST:PORT", help="where the chief listens")
-    add("--patience", type=minutes, default=5.0, help="minutes to wait for one another")
+    add("--parallel", type=positive, metavar="N", help="trials at the same time")
+    add("--ray", metavar="ADDRESS", help="of a Ray cluster, or auto")
+    add("--cpus", type=float, help="CPU cores of a trial, with --parallel or --ray")
+    add("--gpus", type=float, help="the same, GPUs; a fraction shares one")
     options = parser.parse_args()
-    if bool(options.role) != bool(options.chief):
-        parser.error("--role and --chief HOST:PORT must be given together")
+    options.on_ray = options.parallel is not None or options.ray is not None
+    if not options.on_ray and (options.cpus, options.gpus) != (None, None):
+        parser.error("--cpus and --gpus are for --parallel or --ray")
     if options.objective == "val_accuracy" and 1.0 not in options.factors:
         parser.error("val_accuracy is of size factor 1, which --factors must contain")
     name = f"search-{options.dataset}-{options.tuner}"
@@ -72,18 +74,3 @@ def positive(text: str) -> int:
     if int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
     return int(text)
-
-
-def address(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
-        raise argparse.ArgumentTypeError(
-            f"must be HOST:PORT, such as 192.0.2.1:5000. Received: {text}"
-        )
-    return text
-
-
-def minutes(text: str) -> float:
-    if not float(text) >= 0.1:  # workers give a sign of life every two seconds
-        raise argparse.ArgumentTypeError(f"must be at least 0.1. Received: {text}")
-    return float(text)

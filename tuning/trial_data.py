@@ -17,10 +17,7 @@ def training(options: argparse.Namespace) -> "Callable[[int], tf.data.Dataset]":
 
     Without those that `validation` takes from the same split.
     """
-    limit = options.limit
-    split, first, _ = _held_out(options)
-    if split == "train":
-        limit = min(limit or first, first)
+    limit = training_images(options)
 
     def batches(batch_size: int) -> "tf.data.Dataset":
         return rescaled(
@@ -35,6 +32,13 @@ def training(options: argparse.Namespace) -> "Callable[[int], tf.data.Dataset]":
         )
 
     return batches
+
+
+def training_images(options: argparse.Namespace) -> int:
+    """How many images `training` has."""
+    split, first, _ = _held_out(options)
+    there = first if split == "train" else DATASETS[options.dataset].size("train")
+    return min(options.limit or there, there)
 
 
 def validation(
