@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_gdrn._checks import check_choice, check_count, check_factor
+from keras_gdrn._checks import check_canvas, check_choice, check_count, check_factor
 from keras_gdrn.data._array_batches import renewable, untuned
 from keras_gdrn.data._datasets import SIZE_FACTORS
 from keras_gdrn.data._random import epoch_generators
@@ -64,6 +64,7 @@ def rescaled_h5(
     split: str,
     factor: float = 1.0,
     *,
+    canvas: int | tuple[int, int] | None = None,
     batch_size: int | None = None,
     shuffle: bool = False,
     seed: int = 0,
@@ -85,6 +86,8 @@ def rescaled_h5(
         folder: Folder of the files, `*.h5`; hidden ones are skipped.
         split: "train", "validation", "train+validation" or "test".
         factor: Size factor, equal to that in the name to its three decimals.
+        canvas: Height and width in pixels of the middle of the images, or one number
+            for both, of what is taken of them; by default all.
         batch_size, shuffle, seed, limit: As for `rescaled`.
 
     Returns:
@@ -110,7 +113,7 @@ def rescaled_h5(
     """
     check_count("batch_size", batch_size)
     check_count("limit", limit)
-    source = H5Source(find_splits(folder, split, factor), limit)
+    source = H5Source(find_splits(folder, split, factor), limit, canvas)
     images, _ = source.rows(
         np.arange(min(len(source), CHUNK))
     )  # what is wrong with all
@@ -133,36 +136,56 @@ def rescaled_h5(
         count = ceil(len(source) / (batch_size or 1))
         return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(4)
 
-    return renewable(batches)
+    data = renewable(batches)
+    data.source = source  # type: ignore[attr-defined]
+    return data
 
 
 class H5Source:
     """Images and labels of splits that follow each other, read by their numbers."""
 
-    def __init__(self, splits: list[H5Split], limit: int | None = None):
+    def __init__(
+        self,
+        splits: list[H5Split],
+        limit: int | None = None,
+        canvas: int | tuple[int, int] | None = None,
+    ):
         self.splits = splits
         count = sum(map(len, splits))
         self.count = count if limit is None else min(count, limit)
+        *size, channels = splits[0].image_shape
+        height, width = size if canvas is None else check_canvas(canvas)
+        if height > size[0] or width > size[1]:
+            raise ValueError(
+                f"`canvas` must be within the {size[0]}x{size[1]} pixels of the images "
+                f"in {splits[0].path}. Received: canvas={canvas!r}"
+            )
+        top, left = (size[0] - height) // 2, (size[1] - width) // 2
+        self.window = slice(top, top + height), slice(left, left + width)
+        self.image_shape = height, width, channels
 
     def __len__(self) -> int:
         return self.count
 
     def rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Images `(n, H, W, C)`, float32 in [0, 1], and labels `(n,)`, int32."""
-        images = np.empty((len(index), *self.splits[0].image_shape), "float32")
+        images = np.empty((len(index), *self.image_shape), "float32")
         labels, start = np.empty(len(index), "int32"), 0
         for split in self.splits:
             own = (index >= start) & (index < start + len(split))
             if own.any():
-                images[own], labels[own] = split.rows(index[own] - start)
+                whole, labels[own] = split.rows(index[own] - start)
+                images[own] = whole[:, *self.window]
             start += len(split)
         return images, labels
 
     def identity(self) -> list[str]:
-        """What tells them from other images: files, their sizes, and shapes."""
+        """What tells them from other images: files with their sizes, and shapes."""
+        shape = "x".join(map(str, (len(self), *self.image_shape)))
         return [
-            f"{split.path.name}, {split.path.stat().st_size} bytes: {split.key} "
-            f"{(len(split), *split.image_shape)}, {len(self)} images taken"
+            f"{split.path.name}, {split.path.stat().st_size} bytes: {split.key}, "
+            f"{'x'.join(map(str, (len(split), *split.image_shape)))} up to "
+            f"{split.white}, of which {shape}"
             for split in self.splits
         ]
 
@@ -195,13 +218,16 @@ def find_splits(
 
 
 def _find(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:
-    """The split of the only file that has it at this size factor, if there is one."""
+    """The split of the only file that has it at this size factor, if there is one.
+
+    A test set in a file of its own comes before one beside training images.
+    """
     kind = "te" if split == "test" else "tr"
     stated = [(path, stated_factor(path, kind)) for path in _files(folder)]
     # Names state three decimals. Only files whose name fits are opened.
     fit = [p for p, value in stated if value and f"{value:.3f}" == f"{factor:.3f}"]
     found = [splits for splits, _ in map(describe_h5, fit) if split in splits]
-    alone = [splits for splits in found if len(splits) == 1]
+    alone = [splits for splits in found if list(splits) == ["test"]]
     parts = [splits[split] for splits in alone or found]
     if len(parts) > 1:
         raise ValueError(

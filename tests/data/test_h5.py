@@ -78,6 +78,16 @@ def test_elements_and_their_order_are_those_of_rescaled(tmp_path, shuffle):
             np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
 
 
+def test_the_middle_of_the_images(tmp_path):
+    write_h5(tmp_path, "digits", ("test",), limit=30)
+    data = rescaled_h5(tmp_path, "test", canvas=(24, 20), batch_size=30)
+    images, _ = rescaled_arrays("digits", "test", canvas=(24, 20), limit=30)
+    np.testing.assert_allclose(collected(data)[0], images, atol=1e-6)
+    message = r"`canvas` must be within the 40x40 pixels .*canvas=\(24, 41\)"
+    with pytest.raises(ValueError, match=message):
+        rescaled_h5(tmp_path, "test", canvas=(24, 41))
+
+
 def test_single_elements(tmp_path):
     data = rescaled_h5(numbered(tmp_path), "test")
     assert int(data.cardinality()) == 100
@@ -135,6 +145,11 @@ def test_two_files_for_one_are_an_error_that_names_both(tmp_path):
         write_h5(tmp_path, "digits", ("test",), 2.0, limit=limit)
     with pytest.raises(ValueError, match=r"'test' .*te10_.*scte2p0.*te20_.*scte2p0"):
         rescaled_h5(tmp_path, "test", 2.0)
+    write(tmp_path / "a.h5", x_train=GOOD, y_train=CLASSES)
+    arrays = {"x_val": GOOD, "y_val": CLASSES, "x_train": GOOD, "y_train": CLASSES}
+    write(tmp_path / "b_sctr1p000.h5", **arrays)
+    with pytest.raises(ValueError, match=r"'train' .*a\.h5.*b_sctr1p000\.h5"):
+        rescaled_h5(tmp_path, "train")
 
 
 def test_shapes_of_training_and_validation_must_agree(tmp_path):
