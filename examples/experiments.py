@@ -102,9 +102,9 @@ def _of_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
     network = replace(PRESETS[name], scale_pooling=pooling)
     separable = replace(PRESETS[f"{name}_separable"], scale_pooling=pooling)
     recipe, other = _label_smoothing(dataset, pooling)
-    # Appendix A.3.
-    less = {"scale_dropout": 0.1} if dataset == "fashion_mnist" else {}
     kind = "with" if other.label_smoothing else "without"
+    ablated = PRESETS.get(f"{name}_{kind}_label_smoothing", network)
+    ablated = replace(ablated, scale_pooling=pooling)
     published = PUBLISHED.get((dataset, pooling), "")
     # As the network that they are compared with.
     stages = _two_stages(name, network, recipe.label_smoothing)
@@ -118,7 +118,7 @@ def _of_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
             "A.2, depthwise-separable", separable, RECIPES[f"{name}_separable"]
         ),
         f"{dataset}_{pooling}_{kind}_label_smoothing": add(
-            "A.3, label smoothing", replace(network, **less), other
+            "A.3, label smoothing", ablated, other
         ),
         f"{dataset}_{pooling}_pretrained": add(
             "A.4, pre-training", network, recipe, stages=stages, test_sigma0=more
@@ -131,11 +131,14 @@ def _of_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
 
 def _label_smoothing(dataset: str, pooling: str) -> tuple[Recipe, Recipe]:
     """The recipe of the paper's main experiments, and that of the ablation."""
-    recipe = RECIPES[f"rescaled_{dataset}"]
-    without = RECIPES[f"rescaled_{dataset}_without_label_smoothing"]
+    name = f"rescaled_{dataset}"
+    if dataset != "stl10":
+        return RECIPES[name], RECIPES[f"{name}_without_label_smoothing"]
     # Sec. stl10-experiments: average pooling was trained without label smoothing.
-    is_without = (dataset, pooling) == ("stl10", "average")
-    return (without, recipe) if is_without else (recipe, without)
+    without, with_smoothing = RECIPES[name], RECIPES[f"{name}_with_label_smoothing"]
+    if pooling == "average":
+        return without, with_smoothing
+    return with_smoothing, without
 
 
 def _of_one_pooling(dataset: str) -> dict[str, Experiment]:
@@ -240,10 +243,3 @@ for _dataset in RESCALED:
     EXPERIMENTS.update(_of_one_pooling(_dataset))
 EXPERIMENTS.update(_mnist())
 EXPERIMENTS.update(_digits())
-
-# Former names. (The GaussDerNets of the paper's figures are networks of another
-# architecture, published before.)
-FORMER_NAMES = {
-    f"{dataset}_gauss_der_net": f"{dataset}_without_residual"
-    for dataset in (*RESCALED, "digits")
-}

@@ -3,7 +3,7 @@
 from keras_gdrn.data._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
 from keras_gdrn.data._imresize import imresize
 from keras_gdrn.data._load import original_arrays
-from keras_gdrn.data._read_h5 import H5Images, read_h5
+from keras_gdrn.data._read_h5 import read_h5
 from keras_gdrn.data._rescale import rescale
 from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
 from keras_gdrn.data._rescaled_h5 import h5_report, rescaled_h5
@@ -16,7 +16,6 @@ __all__ = [
     "STIR_SCENARIOS",
     "STIR_SIZES",
     "DatasetInfo",
-    "H5Images",
     "h5_report",
     "imresize",
     "original_arrays",

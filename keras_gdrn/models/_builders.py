@@ -64,8 +64,7 @@ def scale_channel(
         order: Highest order of differentiation.
         zero_order: Whether every layer but the first has the zero-order term.
         separable_blocks: How many of the last blocks are depthwise-separable.
-        residual: `False` replaces each block by one layer without skip connection,
-            as in the earlier Gaussian derivative networks (Lindeberg 2022).
+        residual: `False` replaces each block by one layer without skip connection.
         spatial_selection: `"center"` or `"max"`.
         head_initializer: How the last layer begins, as `head_initializers`:
             `"positive"` or `"he_uniform"`.

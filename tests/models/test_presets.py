@@ -1,4 +1,4 @@
-"""The presets against the paper's Tables 2 and 3, Sec. 6.1 and Appendix A.2."""
+"""The presets against the paper's Tables 1 and 2, Sec. 6.1, A.2 and A.3."""
 
 import dataclasses
 import math
@@ -18,7 +18,7 @@ PARAMETERS = {
     "rescaled_stl10_separable": 669_322,
 }
 OUR_OWN = {"digits", "mnist", "cifar10"}
-# Table 2: input, c (a line over a number there: twice; two lines: three times), r.
+# Table 1: input, c (a line over a number there: twice; two lines: three times), r.
 TABLE = {
     "rescaled_fashion_mnist": (
         (72, 72, 1),
@@ -79,7 +79,10 @@ def test_separable_presets_differ_only_where_the_paper_says():
                 PRESETS[name], separable_blocks=4, ratio=ratio
             )
             assert PRESETS[f"{name}_separable"] == expected
-    assert set(PRESETS) == {*PARAMETERS, "stl10", *OUR_OWN}
+    without = "rescaled_fashion_mnist_without_label_smoothing"
+    fashion = PRESETS["rescaled_fashion_mnist"]
+    assert PRESETS[without] == dataclasses.replace(fashion, scale_dropout=0.1)
+    assert set(PRESETS) == {*PARAMETERS, without, "stl10", *OUR_OWN}
 
 
 def test_presets_are_frozen():
