@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keras_gdrn.models._presets import OF_THE_PAPER
 
 from keras_gdrn.models import ARCHITECTURES, architecture
+from keras_gdrn.models._architectures import OF_THE_PAPER
 from keras_gdrn.tuning import multiply_adds
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

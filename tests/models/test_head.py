@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-from keras_gdrn.models._presets import OF_THE_PAPER
 
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import (
@@ -12,6 +11,7 @@ from keras_gdrn.models import (
     head_initializers,
     scale_channel,
 )
+from keras_gdrn.models._architectures import OF_THE_PAPER
 from tests.layers._contract import numpy
 
 # Uniform He initialization is within ± sqrt(6 / fan_in); five terms of the jet count.

@@ -4,9 +4,9 @@ import dataclasses
 
 import keras_tuner
 import pytest
-from keras_gdrn.models._presets import OF_THE_PAPER
 
 from keras_gdrn.models import ARCHITECTURES, gauss_der_resnet
+from keras_gdrn.models._architectures import OF_THE_PAPER
 from keras_gdrn.training import RECIPES
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, parameters
 
