@@ -26,14 +26,14 @@ from tables import machine, print_header, print_row
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.layers import GaussDerConv
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import ARCHITECTURES
 
 # Dense kernels take minutes beyond this scale.
 DENSE_UP_TO = 2.0
 REFERENCE = "Conv2D 3×3"
 ONE = "one pass of it"
 # The same of every preset and batch.
-NETWORKS = list(contenders.network_contenders(PRESETS["digits"], batch=1))
+NETWORKS = list(contenders.network_contenders(ARCHITECTURES["digits"], batch=1))
 
 
 def layer_contenders(width: int, sigma: float) -> dict:
@@ -48,7 +48,9 @@ def layer_contenders(width: int, sigma: float) -> dict:
 
 
 def networks(arguments) -> dict:
-    return contenders.network_contenders(PRESETS[arguments.preset], arguments.batch)
+    return contenders.network_contenders(
+        ARCHITECTURES[arguments.preset], arguments.batch
+    )
 
 
 def network_step(name: str, arguments):
@@ -141,7 +143,7 @@ def parsed_arguments():
         "what", nargs="?", default="all", choices=["all", "layers", "network", "one"]
     )
     parser.add_argument("--xla", action="store_true", help="compile with XLA")
-    parser.add_argument("--preset", choices=PRESETS, default="rescaled_cifar10")
+    parser.add_argument("--preset", choices=ARCHITECTURES, default="rescaled_cifar10")
     parser.add_argument(
         "--inference", action="store_true", help="predict instead of train"
     )

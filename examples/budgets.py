@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from experiments import EXPERIMENTS, Experiment, Stage
 
-from keras_gdrn.models import Preset
+from keras_gdrn.models import Architecture
 
 BUDGETS = ("smoke", "small", "medium", "large", "fast", "full")
 
@@ -227,7 +227,7 @@ def _smoke(full: Experiment) -> Experiment:
     )
 
 
-def _share(network: Preset, widths: tuple[int, ...]) -> int:
+def _share(network: Architecture, widths: tuple[int, ...]) -> int:
     """As large a share of the blocks, rounded up."""
     blocks = len(network.widths) - 1
     return math.ceil(network.separable_blocks / blocks * (len(widths) - 1))

@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 ]
 REPOSITORY = PROJECT["urls"]["Repository"]
 # Imported by another name than they are installed by.
-IMPORTED_AS = {"scikit_learn": "sklearn"}
+IMPORTED_AS = {"scikit_learn": "sklearn", "pillow": "PIL"}
 # TensorFlow Datasets needs the first for a first load, Keras Tuner the last.
 NOT_IMPORTED = {"importlib_resources", "tensorboard"}
 COMMANDS = (
@@ -62,8 +62,8 @@ def required(requirements: list[str]) -> set[str]:
 def test_what_is_imported_is_required():
     extras = PROJECT["optional-dependencies"]
     known = required(PROJECT["dependencies"] + extras["viz"] + extras["ray"])
-    # `on_devices` asks JAX where it is the backend, which the user has installed then.
-    assert imported() - {"jax"} <= known
+    # Who has JAX as backend, or uploads to Hugging Face, has installed these.
+    assert imported() - {"jax", "huggingface_hub"} <= known
 
 
 def test_what_is_required_is_imported():

@@ -4,6 +4,7 @@ from keras_gdrn.data._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
 from keras_gdrn.data._imresize import imresize
 from keras_gdrn.data._load import original_arrays
 from keras_gdrn.data._read_h5 import read_h5
+from keras_gdrn.data._read_image import read_image
 from keras_gdrn.data._rescale import rescale
 from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
 from keras_gdrn.data._rescaled_h5 import h5_report, rescaled_h5
@@ -20,6 +21,7 @@ __all__ = [
     "imresize",
     "original_arrays",
     "read_h5",
+    "read_image",
     "rescale",
     "rescaled",
     "rescaled_arrays",

@@ -65,7 +65,7 @@ def only_layer(model: keras.Model, kind: type) -> Any:
 
     Example:
 
-    >>> only_layer(from_preset("digits"), ScalePooling).mode
+    >>> only_layer(architecture("digits"), ScalePooling).mode
     'max'
     """
     layers = [layer for layer in model.layers if isinstance(layer, kind)]

@@ -14,7 +14,7 @@ _STL10_AUGMENTATION = dataclasses.replace(_FLIP_AND_JITTER, padding=24)
 # cutout for STL-10 with augmentation.
 _CUTOUT = dataclasses.replace(_STL10_AUGMENTATION, cutout=32)
 
-# Table training-parameters, but for the scale dropout: that is in `PRESETS`.
+# Table training-parameters, but for the scale dropout: that is in `ARCHITECTURES`.
 _FASHION_MNIST = Recipe(32, 64, augmentation=_FLIP)
 _CIFAR10 = Recipe(90, 45, warmup_epochs=8, augmentation=_FLIP_AND_JITTER)
 _STL10 = Recipe(119, 17, warmup_epochs=8, augmentation=_STL10_AUGMENTATION)

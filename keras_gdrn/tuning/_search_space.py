@@ -6,13 +6,13 @@ from typing import Any
 
 import keras_tuner
 
-from keras_gdrn.models import PRESETS, SIX_SCALES
+from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
 # The paper's values for CIFAR-10.
-_STEM_WIDTH, *_WIDTHS = PRESETS["rescaled_cifar10"].widths
+_STEM_WIDTH, *_WIDTHS = ARCHITECTURES["rescaled_cifar10"].widths
 _PAPER = {
-    **dataclasses.asdict(PRESETS["rescaled_cifar10"]),
+    **dataclasses.asdict(ARCHITECTURES["rescaled_cifar10"]),
     **dataclasses.asdict(RECIPES["rescaled_cifar10"]),
     "scale_dropout": 0.3,
     "blocks": len(_WIDTHS),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_gdrn.models import PRESETS, SIX_SCALES
+from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES, Recipe, Stage
 
 # So that their names can be parameters.
@@ -48,8 +48,8 @@ def test_each_experiment_of_the_paper_is_there():
 
 def test_networks_and_recipes_are_the_papers(within):
     cifar10 = within(EXPERIMENTS["cifar10_max"], "full")
-    whole = dataclasses.replace(PRESETS["rescaled_cifar10"], receptive_field=None)
-    assert cifar10.network == whole
+    architecture = ARCHITECTURES["rescaled_cifar10"]
+    assert cifar10.network == dataclasses.replace(architecture, receptive_field=None)
     (stage,) = cifar10.stages
     assert stage.recipe == RECIPES["rescaled_cifar10"]
     assert len(stage.sigma0) == 6

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.models import PRESETS, from_preset
+from keras_gdrn.models import ARCHITECTURES, architecture
 from keras_gdrn.training import RECIPES, Recipe, fit
 
 
@@ -102,14 +102,14 @@ def test_without_label_smoothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(PRESETS.keys() & RECIPES))
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES.keys() & RECIPES))
 def test_each_recipe_trains_the_network_of_its_name(name, monkeypatch):
     """All but the training itself."""
     trained = []
     monkeypatch.setattr(
         keras.Model, "fit", lambda model, *_, **__: trained.append(model)
     )
-    model = from_preset(name)
+    model = architecture(name)
     images = np.zeros((3, *model.input_shape[1:]), "float32")
     fit(model, RECIPES[name], (images, np.arange(3)))
     assert trained == [model]

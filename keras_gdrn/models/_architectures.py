@@ -12,19 +12,13 @@ from keras_gdrn.models._builders import (
     gauss_der_resnet,
     scale_channel,
 )
-from keras_gdrn.models._trained import (
-    TRAINED,
-    check_architecture,
-    load_trained,
-    take_over,
-)
 
 # The initial scales of the paper's networks: 1/(2√2) to 2 in steps of √2.
 SIX_SCALES: tuple[float, ...] = tuple(2.0 ** (i / 2) for i in range(-3, 3))
 
 
 @dataclasses.dataclass(frozen=True)
-class Preset:
+class Architecture:
     """Arguments of `gauss_der_resnet` for a network.
 
     The `scale_pooling` of the paper's networks is the best of the three that it reports
@@ -60,21 +54,21 @@ class Preset:
     subpixel: bool = False
 
 
-_FASHION_MNIST = Preset(
+_FASHION_MNIST = Architecture(
     input_shape=(72, 72, 1),
     widths=(48, 24, 32, 32, 48, 48, 64, 64, 128),
     ratio=1.13,
     scale_dropout=0.2,
     head_initializer="he_uniform",
 )
-_CIFAR10 = Preset(
+_CIFAR10 = Architecture(
     input_shape=(64, 64, 3),
     widths=(48, 48, 64, 64, 64, 192, 192, 192, 256),
     ratio=1.2,
     scale_dropout=0.3,
     head_initializer="he_uniform",
 )
-_STL10 = Preset(
+_STL10 = Architecture(
     input_shape=(96, 96, 3),
     widths=(48, 48, 64, 64, 128, 128, 192, 192, 256),
     ratio=1.32,
@@ -105,8 +99,8 @@ OF_THE_PAPER = {
     "rescaled_stl10_separable": dataclasses.replace(_STL10, separable_blocks=4),
 }
 OF_OUR_OWN = {
-    "digits": Preset((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2),
-    "mnist": Preset(
+    "digits": Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2),
+    "mnist": Architecture(
         (36, 36, 1),
         (12, 16, 16, 24, 24),
         1.35,
@@ -114,7 +108,7 @@ OF_OUR_OWN = {
         boundary="symmetric",
         subpixel=True,
     ),
-    "cifar10": Preset(
+    "cifar10": Architecture(
         (48, 48, 3),
         (16, 32, 64, 128),
         1.5,
@@ -123,59 +117,35 @@ OF_OUR_OWN = {
         subpixel=True,
     ),
 }
-# The networks by name (see `from_preset`).
-PRESETS = OF_THE_PAPER | OF_OUR_OWN
+# The networks by name (see `architecture`).
+ARCHITECTURES = OF_THE_PAPER | OF_OUR_OWN
 
 
 @takes_keywords_of(gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION, refused=DECIDED)
-def from_preset(name: str, weights: str | None = None, **overrides: Any) -> keras.Model:
-    """Builds a network by name, untrained or with weights that come with the package.
+def architecture(name: str, **overrides: Any) -> keras.Model:
+    """Builds an untrained network by name; `from_preset` gives trained ones.
 
     Args:
-        name: A key of `PRESETS`: the paper's networks, and small ones of our own.
-        weights: A key of `TRAINED`, whose card says what was trained, on what, and how
-            well it does; by default the network is untrained.
+        name: A key of `ARCHITECTURES`: the paper's networks, and small ones of our own.
         **overrides: Arguments of `gauss_der_resnet`, except for its `name`, which is
-            that of the preset. They replace the preset's or go beyond it, such as
-            `input_shape`, `widths` or `scale_pooling`. With
-            `weights`, only those under which the weights keep their meaning:
-            `input_shape`, `sigma0`, the pooling over scales, `receptive_field`,
-            `subpixel`; and `classes`, for which the last layer begins anew.
+            that of the architecture. They replace its own or go beyond them, such as
+            `input_shape`, `widths` or `scale_pooling`.
 
     Returns:
         Functional model, as `gauss_der_resnet` builds it.
 
     Raises:
-        ValueError: If there is no such preset or argument, or there are no such
-            weights, they were trained with another architecture, or their file is
-            damaged.
+        ValueError: If there is no such architecture or argument.
 
     Example:
 
-    >>> model = from_preset("rescaled_cifar10", scale_pooling="average")
+    >>> model = architecture("rescaled_cifar10", scale_pooling="average")
     >>> sum(math.prod(weight.shape) for weight in model.trainable_weights)
     1783434
     """
-    if name not in PRESETS:
+    if name not in ARCHITECTURES:
         raise ValueError(
-            f"There is no preset {name!r}. The presets are {sorted(PRESETS)}."
+            f"There is no architecture {name!r}. There are {sorted(ARCHITECTURES)}."
         )
-    network: dict = {
-        **dataclasses.asdict(PRESETS[name]),
-        "name": name,
-        **overrides,
-    }
-    if weights is None:
-        return gauss_der_resnet(**network)
-    if weights not in TRAINED:
-        raise ValueError(
-            f"There are no weights {weights!r}. There are {sorted(TRAINED)}, and None "
-            "for an untrained network."
-        )
-    settings = dataclasses.asdict(PRESETS[TRAINED[weights].preset])
-    check_architecture(weights, network, settings)
-    trained = gauss_der_resnet(**settings)
-    load_trained(trained, weights)
-    model = gauss_der_resnet(**network)
-    take_over(model, trained)
-    return model
+    settings = {**dataclasses.asdict(ARCHITECTURES[name]), "name": name, **overrides}
+    return gauss_der_resnet(**settings)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from keras_gdrn.layers import GaussDerResidualBlock
-from keras_gdrn.models import PRESETS, from_preset
+from keras_gdrn.models import ARCHITECTURES, architecture
 
 # 294 802 is published as 295k, 119 794 as 120k, and so on.
 PARAMETERS = {
@@ -41,7 +41,7 @@ DROPOUT = {
 def models():
     """Each preset's network, built once."""
     # Zeros: random numbers of so many shapes take JAX a minute.
-    return {name: from_preset(name, kernel_initializer="zeros") for name in PARAMETERS}
+    return {name: architecture(name, kernel_initializer="zeros") for name in PARAMETERS}
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -55,7 +55,7 @@ def test_number_of_parameters_is_the_published_one(name, models):
 
 @pytest.mark.parametrize("name", TABLE)
 def test_values_are_those_of_the_tables(name):
-    preset = PRESETS[name]
+    preset = ARCHITECTURES[name]
     assert (preset.input_shape, preset.widths, preset.ratio) == TABLE[name]
     assert preset.scale_dropout == DROPOUT[name]
     assert preset.classes == 10
@@ -67,32 +67,32 @@ def test_values_are_those_of_the_tables(name):
 
 def test_scales_are_six_between_a_third_and_two():
     expected = [math.sqrt(2) ** k for k in range(-3, 3)]
-    for name, preset in PRESETS.items():
+    for name, preset in ARCHITECTURES.items():
         assert preset.sigma0 == pytest.approx([0.5] if name == "stl10" else expected)
 
 
 def test_separable_presets_differ_only_where_the_paper_says():
     for name in TABLE:
         if name != "stl10":
-            ratio = 1.22 if name == "rescaled_cifar10" else PRESETS[name].ratio
+            ratio = 1.22 if name == "rescaled_cifar10" else ARCHITECTURES[name].ratio
             expected = dataclasses.replace(
-                PRESETS[name], separable_blocks=4, ratio=ratio
+                ARCHITECTURES[name], separable_blocks=4, ratio=ratio
             )
-            assert PRESETS[f"{name}_separable"] == expected
+            assert ARCHITECTURES[f"{name}_separable"] == expected
     without = "rescaled_fashion_mnist_without_label_smoothing"
-    fashion = PRESETS["rescaled_fashion_mnist"]
-    assert PRESETS[without] == dataclasses.replace(fashion, scale_dropout=0.1)
-    assert set(PRESETS) == {*PARAMETERS, without, "stl10", *OUR_OWN}
+    fashion = ARCHITECTURES["rescaled_fashion_mnist"]
+    assert ARCHITECTURES[without] == dataclasses.replace(fashion, scale_dropout=0.1)
+    assert set(ARCHITECTURES) == {*PARAMETERS, without, "stl10", *OUR_OWN}
 
 
 def test_presets_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        PRESETS["stl10"].ratio = 2.0
+        ARCHITECTURES["stl10"].ratio = 2.0
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_eighteen_layers_at_the_scales_of_the_paper(name, models):
-    model, preset = models[name], PRESETS[name]
+    model, preset = models[name], ARCHITECTURES[name]
     network = model.get_layer("scale_channels").network
     sigmas = [network.get_layer("stem_conv").sigma]
     for block in (x for x in network.layers if isinstance(x, GaussDerResidualBlock)):
@@ -104,7 +104,7 @@ def test_eighteen_layers_at_the_scales_of_the_paper(name, models):
 
 @pytest.mark.parametrize("name", ["rescaled_cifar10", "rescaled_stl10_separable"])
 def test_network_has_the_presets_options(name, models):
-    model, preset = models[name], PRESETS[name]
+    model, preset = models[name], ARCHITECTURES[name]
     network = model.get_layer("scale_channels").network
     blocks = [network.get_layer(f"block{k}") for k in range(1, 9)]
     separable = preset.separable_blocks
@@ -122,7 +122,7 @@ def test_network_has_the_presets_options(name, models):
 
 
 def test_overrides_replace_and_extend_the_preset():
-    model = from_preset(
+    model = architecture(
         "rescaled_cifar10",
         input_shape=(None, None, 1),
         widths=(4, 6),
@@ -139,13 +139,13 @@ def test_overrides_replace_and_extend_the_preset():
 
 
 def test_unknown_preset():
-    with pytest.raises(ValueError, match=r"no preset 'cifar'.*rescaled_cifar10"):
-        from_preset("cifar")
+    with pytest.raises(ValueError, match=r"no architecture 'cifar'.*rescaled_cifar10"):
+        architecture("cifar")
 
 
 def test_unknown_override():
-    with pytest.raises(ValueError, match=r"`from_preset` has no .*'strides': 2"):
-        from_preset("rescaled_cifar10", strides=2)
-    near = "`from_preset` has no argument `num_classes`. Did you mean `classes`"
+    with pytest.raises(ValueError, match=r"`architecture` has no .*'strides': 2"):
+        architecture("rescaled_cifar10", strides=2)
+    near = "`architecture` has no argument `num_classes`. Did you mean `classes`"
     with pytest.raises(ValueError, match=near):
-        from_preset("rescaled_cifar10", num_classes=5)
+        architecture("rescaled_cifar10", num_classes=5)
