@@ -164,7 +164,7 @@ def fourier_response(theta: np.ndarray, sigma: float, order: int) -> np.ndarray:
 def truncation_radius(sigma: float, epsilon: float, dimensions: int = 1) -> int:
     """Smallest radius whose `(2 radius + 1)**D` window holds `1 - epsilon` of the mass.
 
-    Source: the relative truncation error bound ε of the paper's Table 2,
+    Source: the relative truncation error bound ε of the paper's Table 1,
     `1 - (Σ_{|n| <= radius} T(n; sigma))**D <= epsilon`.
 
     Args:
