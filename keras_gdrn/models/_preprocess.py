@@ -80,8 +80,9 @@ class Preprocess(keras.layers.Layer):
         is_byte |= (
             (low >= -_BELOW * _WHITE) & (high >= _BRIGHT) & (high <= _ABOVE * _WHITE)
         )
-        white = ops.where(is_byte, _WHITE, float("nan"))
-        return x / ops.where(is_unit, 1.0, ops.cast(white, x.dtype))
+        # NaN for others: an exported `where` may be a sum, in which a NaN spoils all.
+        nan = ops.sqrt(ops.cast(is_unit | is_byte, x.dtype) - 1.0)
+        return x / ops.where(is_unit, 1.0, ops.cast(_WHITE, x.dtype)) + nan
 
     def compute_output_shape(self, input_shape):
         return input_shape
