@@ -174,7 +174,8 @@ def windows() -> Figure:
         axes.set(xticks=[], yticks=[])
         axes.set_title(f"σ₀ = {sigma0:.2f}", fontsize=10)
         for color, (name, number) in enumerate(layers.items()):
-            side = inputs[number][scale].sizes[0]
+            window = inputs[number][scale]
+            side = min(window.spacing * window.sizes[0], CANVAS)
             corner = (CANVAS - side) / 2 - 0.5
             box = Rectangle((corner,) * 2, side, side, fill=False, lw=2, label=name)
             box.set(edgecolor=f"C{color}", clip_on=False)
