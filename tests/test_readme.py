@@ -20,7 +20,7 @@ def examples(page: str) -> list[str]:
 
 
 BUILD, TRAINED, TRAIN = examples("README.md")
-(SEARCH,) = examples("docs/hyperparameters.md")
+SEARCH, *_ = examples("docs/hyperparameters.md")
 
 
 def random_images(count, shape, classes=10):

@@ -26,7 +26,7 @@ _VANISHED = 1e-20
 _WORTHWHILE_RANK = 0.85
 
 # Along so long an axis it is worth it to leave out the tails of narrow kernels.
-_LONG = 80
+_LONG = 256
 
 # Enough for the whole networks of the paper at several image sizes.
 _CACHED_BYTES = 512 * 2**20

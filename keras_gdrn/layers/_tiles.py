@@ -12,7 +12,7 @@ from keras import ops
 
 # Below this length, or where tiles overlap more, copying their inputs costs more than
 # it saves (`python benchmarks/run.py layers`).
-_LEAST_LENGTH = 80
+_LEAST_LENGTH = 256
 _LARGEST_SHARE = 0.3
 
 

@@ -21,11 +21,9 @@ BATCH = 32
 class Answer(NamedTuple):
     """What a network says of one photograph.
 
-    Attributes:
-        name: The most probable class.
-        probability: Its probability, the softmax of the scores.
-        sigma0: Initial scale of the scale channel that decided.
-        top: The most probable classes, each with its probability.
+    The `name` of the most probable class and its `probability`, the softmax of the
+    scores; `sigma0`, the initial scale of the scale channel that decided; the `top`
+    classes, each with its probability.
     """
 
     name: str

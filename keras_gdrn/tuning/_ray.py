@@ -51,7 +51,7 @@ def search_on_ray(
     Args:
         tuner: Such as `keras_tuner.RandomSearch`, with `directory` in a folder that
             all machines see.
-        *fit_args, **fit_kwargs: As for `tuner.search`. They are sent once, not with
+        fit_args, fit_kwargs: As for `tuner.search`. They are sent once, not with
             each trial, and must be picklable: arrays, or a function that makes a
             `tf.data.Dataset`, but no data set.
         address: Address of a cluster, `"auto"` for that of this machine, or `None`.

@@ -9,7 +9,7 @@ from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.layers._grids import Grid, stacked
 from keras_gdrn.layers._tiles import tiled
 
-SIZES = [(112, 112), (129, 129), (160, 150), (113, 99)]
+SIZES = [(256, 256), (257, 257), (300, 290), (259, 259)]
 each_size = pytest.mark.parametrize(("size", "outputs"), SIZES)
 each_boundary = pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
 
@@ -52,20 +52,20 @@ def test_products_are_those_of_the_whole_matrices(axis, size, outputs, boundary)
 
 def test_short_axes_and_wide_kernels_are_not_cut():
     assert tiled(matrices(64, 64)) is None
-    wide = list(kernels.axis_factors(128, 24.0, 2, "zero", 1e-12).jets)
+    wide = list(kernels.axis_factors(256, 48.0, 2, "zero", 1e-12).jets)
     assert tiled(wide) is None
 
 
 @each_boundary
 def test_a_tile_sees_as_many_pixels_of_a_larger_image(boundary):
     widths = [
-        tiled(matrices(size, size, boundary)).blocks.shape[2:] for size in (128, 256)
+        tiled(matrices(size, size, boundary)).blocks.shape[2:] for size in (256, 512)
     ]
     assert widths[0] == widths[1]
 
 
 @each_boundary
-@pytest.mark.parametrize("size", [96, 301])
+@pytest.mark.parametrize("size", [256, 301])
 def test_what_lies_far_from_the_diagonal_is_left_out_to_the_tolerance(size, boundary):
     for epsilon in (1e-2, 1e-4):
         cut = matrices(size, size, boundary, epsilon)
@@ -78,7 +78,7 @@ def test_what_lies_far_from_the_diagonal_is_left_out_to_the_tolerance(size, boun
 def test_layer_is_that_of_a_small_part_of_the_image():
     """Far from the edges a tile knows nothing of the size of the image."""
     layer = GaussDerConv(3, 1.0)
-    x = np.random.default_rng(0).normal(size=(1, 160, 160, 2)).astype("float32")
+    x = np.random.default_rng(0).normal(size=(1, 288, 288, 2)).astype("float32")
     whole = numpy(layer(x))[:, 64:96, 64:96]
     part = numpy(layer(x[:, 48:112, 48:112]))[:, 16:48, 16:48]
     np.testing.assert_allclose(whole, part, rtol=0, atol=1e-4)

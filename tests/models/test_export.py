@@ -27,9 +27,12 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
 SHAPE, OTHER = (12, 10, 3), (9, 14, 3)
 
 
+EXACT = {"epsilon": 1e-6, "tolerance": "exact"}
+
+
 def network():
     """Of two convolutions, at two scales, to a tolerance that cannot be seen here."""
-    model = gauss_der_resnet(SHAPE, 5, [4], 1.2, [0.8, 1.6], order=1, epsilon=1e-6)
+    model = gauss_der_resnet(SHAPE, 5, [4], 1.2, [0.8, 1.6], order=1, **EXACT)
     randomize(model)
     return with_preprocess(model, Preprocess())
 

@@ -31,7 +31,12 @@ def images(height=9, width=9, channels=2, count=4):
 
 def network(shape=(9, 9, 2), sigma0=(1.0, 1.5), **options):
     model = gauss_der_resnet(
-        shape, CLASSES, [4, 4], 1.2, sigma0, **{"spatial_selection": "max"} | options
+        shape,
+        CLASSES,
+        [4, 4],
+        1.2,
+        sigma0,
+        **{"spatial_selection": "max", "tolerance": "exact"} | options,
     )
     randomize(model)
     return model
