@@ -32,7 +32,6 @@ GIVEN = {
     "benchmarks/resizers.py": ["--data-dir", "file/below"],
     "benchmarks/run.py": ["--sigmas", "0"],
     "benchmarks/studies/stir.py": ["--out", "file/below"],
-    "benchmarks/train_cifar10.py": ["file/below", "--out", "out"],
     "benchmarks/windows.py": ["run"],
 }
 

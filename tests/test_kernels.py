@@ -478,3 +478,31 @@ def test_epsilon_is_refused(epsilon):
 def test_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@each_boundary
+@pytest.mark.parametrize("epsilon", [1e-1, 1e-3])
+@pytest.mark.parametrize("sigma", [0.5, 1.2, 1.8, 2.5, 4.0])
+def test_long_axes_are_factored_where_it_pays_without_trying(sigma, epsilon, boundary):
+    """What is known of a long axis from its frequencies is what its factors show."""
+    factors = kernels.axis_factors(kernels.LONG_AXIS, sigma, 2, boundary, epsilon)
+    operators = [
+        kernels.axis_operator(kernels.LONG_AXIS, sigma, a, boundary) for a in range(3)
+    ]
+    values = np.linalg.svd(np.concatenate(operators, axis=1), compute_uv=False)
+    share = np.mean(values > epsilon * values[0])
+    assert (factors.synthesis is None) == (share > 0.85) or abs(share - 0.85) < 0.02
+    for order, operator in enumerate(operators):
+        error = spectral_norm(as_matrix(factors, order) - operator)
+        assert error <= 2.5 * epsilon * values[0]
+
+
+def test_no_singular_values_of_long_axes_where_they_cannot_pay(monkeypatch):
+    def refused(*arguments, **options):
+        raise AssertionError("cubic in the length")
+
+    monkeypatch.setattr(np.linalg, "svd", refused)
+    factors = kernels.axis_factors(1500, 1.01, 2, "zero", 1e-3)
+    assert factors.analysis is None and factors.synthesis is None
+    with pytest.raises(AssertionError, match="cubic"):
+        kernels.axis_factors(1500, 6.01, 2, "zero", 1e-3)

@@ -51,6 +51,40 @@ def array_batches(
     )
 
 
+def converted_arrays(
+    images: "np.ndarray | tf.Tensor",
+    labels: "np.ndarray | tf.Tensor",
+    convert: Callable,
+    batch_size: int | None,
+    chunk: int,
+    *,
+    shuffle: bool,
+    seed: int,
+) -> "tf.data.Dataset":
+    """Batches of arrays, or single elements, as `convert(images, labels)` has them.
+
+    Args:
+        images, labels: They stay in memory as they are, and are converted in batches.
+        convert: Function of batches.
+        batch_size: Images in a batch, or `None` for single elements.
+        chunk: How many are converted at once where there is no batch size.
+        shuffle, seed: As for `array_batches`.
+    """
+    import tensorflow as tf
+
+    def batches() -> tf.data.Dataset:
+        data = array_batches(
+            images, labels, batch_size or chunk, shuffle=shuffle, seed=seed
+        )
+        data = mapped(data, convert)
+        if batch_size is None:
+            data = data.unbatch()
+            data = data.apply(tf.data.experimental.assert_cardinality(len(labels)))
+        return data.prefetch(tf.data.AUTOTUNE)
+
+    return renewable(batches)
+
+
 def mapped(data: "tf.data.Dataset", function: Callable) -> "tf.data.Dataset":
     """What a function makes of each element, several at a time.
 

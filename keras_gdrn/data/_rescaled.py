@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
-from keras_gdrn.data._array_batches import array_batches, mapped, renewable
+from keras_gdrn.data._array_batches import converted_arrays
 from keras_gdrn.data._datasets import DatasetInfo, dataset_info
 from keras_gdrn.data._load import load
 from keras_gdrn.data._rescale import rescale
@@ -130,17 +130,9 @@ def rescaled(
     with tf.device("CPU"):
         images, labels = tf.constant(images), tf.constant(labels)
 
-    def batches() -> tf.data.Dataset:
-        data = array_batches(
-            images, labels, batch_size or CHUNK, shuffle=shuffle, seed=seed
-        )
-        data = mapped(data, place)
-        if batch_size is None:
-            data = data.unbatch()
-            data = data.apply(tf.data.experimental.assert_cardinality(len(labels)))
-        return data.prefetch(tf.data.AUTOTUNE)
-
-    return renewable(batches)
+    return converted_arrays(
+        images, labels, place, batch_size, CHUNK, shuffle=shuffle, seed=seed
+    )
 
 
 def canvas_of(

@@ -114,9 +114,8 @@ def rescaled_h5(
     check_count("batch_size", batch_size)
     check_count("limit", limit)
     source = H5Source(find_splits(folder, split, factor), limit, canvas)
-    images, _ = source.rows(
-        np.arange(min(len(source), CHUNK))
-    )  # what is wrong with all
+    # What is wrong with all of them is wrong with the first.
+    images, _ = source.rows(np.arange(min(len(source), CHUNK)))
     import tensorflow as tf
 
     def batches() -> tf.data.Dataset:

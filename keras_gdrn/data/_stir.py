@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, is_integer
 from keras_gdrn.data import _stir_made
-from keras_gdrn.data._array_batches import array_batches, mapped, renewable
+from keras_gdrn.data._array_batches import converted_arrays
 from keras_gdrn.data._stir_file import SIDE, SIZES, Arrays, read_published
 
 if TYPE_CHECKING:
@@ -123,17 +123,9 @@ def stir(
     def scaled(images: "tf.Tensor", labels: "tf.Tensor") -> tuple:
         return tf.cast(images, "float32") / 255.0, labels
 
-    def batches() -> tf.data.Dataset:
-        data = array_batches(
-            images, labels, batch_size or SIDE, shuffle=shuffle, seed=seed
-        )
-        data = mapped(data, scaled)
-        if batch_size is None:
-            data = data.unbatch()
-            data = data.apply(tf.data.experimental.assert_cardinality(len(labels)))
-        return data.prefetch(tf.data.AUTOTUNE)
-
-    return renewable(batches)
+    return converted_arrays(
+        images, labels, scaled, batch_size, SIDE, shuffle=shuffle, seed=seed
+    )
 
 
 def _load(

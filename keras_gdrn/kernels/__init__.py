@@ -10,6 +10,7 @@ that a first-order response carries the sign of the derivative.
 
 from keras_gdrn.kernels._axis import (
     BOUNDARIES,
+    LONG_AXIS,
     AxisFactors,
     Samples,
     axis_factors,
@@ -30,6 +31,7 @@ from keras_gdrn.kernels._jet import multi_indices, multinomial
 
 __all__ = [
     "BOUNDARIES",
+    "LONG_AXIS",
     "AxisFactors",
     "Samples",
     "axis_factors",

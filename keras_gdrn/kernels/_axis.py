@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_gdrn._checks import check_choice
 from keras_gdrn.kernels._discrete import (
+    fourier_response,
     gaussian_derivative,
     half_pixel_derivative,
     support_radius,
@@ -25,8 +26,9 @@ _VANISHED = 1e-20
 # low-rank basis costs more than the smaller channel mix saves.
 _WORTHWHILE_RANK = 0.85
 
-# Along so long an axis it is worth it to leave out the tails of narrow kernels.
-_LONG = 256
+# From this length on, tails of narrow kernels are left out, and the axis is evaluated
+# tile by tile: on shorter ones, one product is faster.
+LONG_AXIS = 256
 
 # Enough for the whole networks of the paper at several image sizes.
 _CACHED_BYTES = 512 * 2**20
@@ -232,6 +234,11 @@ def axis_factors(
         axis = (entering, leaving, size, sigma)
         matrices = [sampled_operator(*axis, a, boundary) for a in orders]
     operators, weights = np.stack(matrices), leaving.weights[:, None]
+    if math.isinf(leaving.influence) and leaving.count == size >= LONG_AXIS:
+        share, largest = _passed(sigma, order, epsilon)
+        if step == 1 and share > _WORTHWHILE_RANK:
+            banded = _banded(operators, 0.005 * epsilon * largest)
+            return AxisFactors(None, _frozen(banded), None)
     weighted = weights * operators
     left = _leading_basis(np.concatenate(weighted, axis=1), epsilon)
     right = _leading_basis(np.concatenate(weighted, axis=0).T, epsilon)
@@ -242,9 +249,6 @@ def axis_factors(
     if right.shape[1] < _WORTHWHILE_RANK * entering.count:
         jets = jets @ right
         analysis = _frozen(right.T)
-    if analysis is None and synthesis is None and size >= _LONG:
-        largest = float(np.linalg.norm(weighted[0], 2))
-        jets = _banded(jets, 0.005 * epsilon * largest)
     return AxisFactors(analysis, _frozen(jets), synthesis)
 
 
@@ -253,14 +257,29 @@ def _banded(operators: np.ndarray, tail: float) -> np.ndarray:
 
     Its sum is put on the diagonal: what an operator makes of a constant stays.
     """
-    outputs, size = operators.shape[1:]
-    row, column = np.arange(outputs)[:, None], np.arange(size)
-    distance = np.abs(column - row - (size - outputs) // 2)
-    far = size
-    while far and np.abs(operators * (distance >= far)).sum(axis=2).max() <= tail:
-        far -= 1
+    size = operators.shape[-1]
+    row = np.arange(size)[:, None]
+    distance = np.abs(row.T - row)
+    far = 0
+    for operator in operators:
+        cell = (row * size + distance).ravel()
+        sums = np.bincount(cell, np.abs(operator).ravel(), size**2)
+        tails = np.cumsum(sums.reshape(size, size)[:, ::-1], axis=1).max(axis=0)
+        far = max(far, int(np.count_nonzero(tails > tail)) - 1)
     lost = np.where(distance > far, operators, 0.0).sum(axis=2, keepdims=True)
     return operators * (distance <= far) + lost * (distance == 0)
+
+
+def _passed(sigma: float, order: int, epsilon: float) -> tuple[float, float]:
+    """Share of the frequencies that `[K_0 | … | K_order]` passes, and the largest gain.
+
+    Along a long axis these are the share of its singular values above `epsilon` times
+    the largest, and that one, without the cubic cost of finding them.
+    """
+    theta = np.linspace(0, np.pi, 1001)
+    jet = [fourier_response(theta, sigma, a) for a in range(order + 1)]
+    gain = np.linalg.norm(jet, axis=0)
+    return float(np.mean(gain > epsilon * gain.max())), float(gain.max())
 
 
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:

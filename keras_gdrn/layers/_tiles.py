@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-# Below this length, or where tiles overlap more, copying their inputs costs more than
-# it saves (`python benchmarks/run.py layers`).
-_LEAST_LENGTH = 256
+from keras_gdrn.kernels import LONG_AXIS
+
+# Of the axis: copying the inputs of larger tiles costs more than it saves.
 _LARGEST_SHARE = 0.3
 
 
@@ -64,7 +64,7 @@ def tiled(matrices: list) -> Tiles | None:
     if not isinstance(matrices[0], np.ndarray):
         return None
     outputs, size = matrices[0].shape
-    if min(outputs, size) < _LEAST_LENGTH:
+    if min(outputs, size) < LONG_AXIS:
         return None
     entries = np.any(np.stack(matrices), axis=0)
     first = np.argmax(entries, axis=1)

@@ -192,8 +192,8 @@ class ScaleChannels(keras.layers.Layer):
     def _planned(self, rank: int) -> tuple[Course | None, Accuracy]:
         """The network call by call if it can do with packed maps, and how exactly."""
         explicit = self.receptive_field not in (None, "auto")
-        exact = self.tolerance == "exact"
-        course, central = None, self.receptive_field is not None and not exact
+        field = self.receptive_field if explicit or self.tolerance != "exact" else None
+        course, central = None, field is not None
         try:
             course = Course(self.network, rank)
             if central:

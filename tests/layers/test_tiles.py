@@ -9,7 +9,7 @@ from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.layers._grids import Grid, stacked
 from keras_gdrn.layers._tiles import tiled
 
-SIZES = [(256, 256), (257, 257), (300, 290), (259, 259)]
+SIZES = [(256, 256), (257, 257), (259, 259)]
 each_size = pytest.mark.parametrize(("size", "outputs"), SIZES)
 each_boundary = pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
 
@@ -73,6 +73,8 @@ def test_what_lies_far_from_the_diagonal_is_left_out_to_the_tolerance(size, boun
             whole = kernels.axis_operator(size, 0.8, order, boundary)
             assert np.linalg.norm(matrix - whole, 2) <= 0.01 * epsilon
             assert np.count_nonzero(matrix) < 20 * size
+            # What it makes of a constant stays.
+            np.testing.assert_allclose(matrix.sum(1), whole.sum(1), rtol=0, atol=1e-14)
 
 
 def test_layer_is_that_of_a_small_part_of_the_image():

@@ -47,6 +47,10 @@ GIVEN = {
     "fast": ({"tolerance": "fast"}, (2.5, 0.0439)),
     "exact": ({"tolerance": "exact"}, (0.0, 0.0)),
     "a tolerance": ({"tolerance": 0.01}, (3.035, 0.01)),
+    "windows alone": (
+        {"receptive_field": 3.0, "tolerance": "exact"},
+        (3.0, 0.0),
+    ),
     "windows": ({"receptive_field": 3.0}, (3.0, 0.0111)),
     "both": ({"receptive_field": 2.0, "tolerance": 0.01}, (2.0, 0.01)),
     "whole maps": ({"receptive_field": None}, (0.0, 0.0)),
