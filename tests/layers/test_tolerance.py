@@ -187,3 +187,12 @@ def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel():
     ((_, entering, leaving),) = layer.convolutions((48, 48))
     for windows in (entering, leaving):
         assert {window.sizes for window in windows.of_scales} == {(48, 48)}
+
+
+def test_maps_that_a_network_gives_have_all_pixels():
+    network = keras.Sequential([GaussDerConv(3, 2.0), GaussDerConv(3, 3.0)])
+    exact = numpy(channels(network)(images()))
+    fast = numpy(channels(network, tolerance="fast")(images()))
+    assert fast.shape == exact.shape == (2, 3, 48, 48, 3)
+    change = np.linalg.norm(fast - exact) / np.linalg.norm(exact)
+    assert 1e-4 < change < 0.05
