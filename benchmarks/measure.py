@@ -8,8 +8,8 @@ import sys
 import time
 
 
-def layer_step(layer, shape, xla: bool):
-    """One training step of a layer: forward, and gradients for input and weights.
+def layer_step(layer, shape, xla: bool, inference: bool = False):
+    """One step of a layer: forward, and gradients for input and weights in training.
 
     On TensorFlow, as the other steps of `run.py`.
     """
@@ -21,6 +21,8 @@ def layer_step(layer, shape, xla: bool):
 
     @tf.function(jit_compile=xla)
     def step():
+        if inference:
+            return [layer(x)]
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = layer(x)

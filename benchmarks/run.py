@@ -75,7 +75,9 @@ def benchmark_layers(arguments) -> None:
             keras.backend.clear_session()
             layers = layer_contenders(width, sigma)
             steps = {
-                name: measure.layer_step(layer, shape, arguments.xla)
+                name: measure.layer_step(
+                    layer, shape, arguments.xla, arguments.inference
+                )
                 for name, layer in layers.items()
             }
             seconds = measure.interleaved(steps, arguments.repeats)
