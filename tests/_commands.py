@@ -23,7 +23,7 @@ def command(monkeypatch, capsys):
         path, arguments = ROOT / command, list(map(str, given))
         capsys.readouterr()  # what was printed before
         monkeypatch.setattr(sys, "argv", [path.name, *arguments])
-        with _modules_of(path.parent):
+        with modules_of(path.parent):
             status = _status_of(importlib.import_module(path.stem).main)
         out, error = capsys.readouterr()
         if isinstance(status, str):
@@ -42,7 +42,7 @@ def _status_of(main) -> int | str:
 
 
 @contextmanager
-def _modules_of(folder: Path) -> Iterator[None]:
+def modules_of(folder: Path) -> Iterator[None]:
     """Modules of this folder can be imported, and those of no other command are known.
 
     Folders have modules of the same names.
@@ -64,5 +64,6 @@ def _forget_commands() -> dict:
 
 
 def _of_a_command(module) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is not None and any(f in Path(file).parents for f in FOLDERS)
+    """Without loading modules that load themselves when they are asked for anything."""
+    file = getattr(module, "__dict__", {}).get("__file__") or ""
+    return file.startswith(tuple(f"{folder}{os.sep}" for folder in FOLDERS))
