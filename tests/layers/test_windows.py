@@ -231,6 +231,7 @@ def test_scores_do_not_depend_on_what_is_outside_the_window(boundary):
 # Unknown sizes
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="sizes are known elsewhere"
 )
@@ -348,6 +349,7 @@ def test_what_was_saved_before_there_were_windows_has_whole_maps():
     assert ScaleChannels.from_config(config).receptive_field is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     keras.backend.backend() == "torch", reason="XLA is not for PyTorch here"
 )
