@@ -98,6 +98,7 @@ def classes_in(folder: Path) -> list[str]:
             f"{folder} must have a subfolder of images for each of at least two "
             f"classes. Received: {classes}"
         )
+    "".join(classes).encode()  # an error at once for names that no file can hold
     return classes
 
 

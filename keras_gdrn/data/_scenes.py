@@ -80,7 +80,7 @@ def random_scenes(
     """
     random = np.random.default_rng(seed)
     scenes = [
-        _objects(random, sizes, random.integers(1, most + 1), canvas)
+        _objects(random, sizes, int(random.integers(1, most + 1)), canvas)
         for _ in range(count)
     ]
     return _drawn(random, scenes, canvas)
@@ -107,7 +107,8 @@ def centered_shapes(count: int, size: float, seed: int, canvas: int = 64) -> Sce
     kinds = random.integers(len(SHAPES), size=count)
     centers = canvas / 2 + random.uniform(-1, 1, size=(count, 2))
     pairs = zip(kinds, centers, strict=True)
-    return _drawn(random, [[Shape(int(k), *at, size)] for k, at in pairs], canvas)
+    scenes = [[Shape(int(kind), y, x, size)] for kind, (y, x) in pairs]
+    return _drawn(random, scenes, canvas)
 
 
 def _objects(random: np.random.Generator, sizes, count: int, canvas: int):

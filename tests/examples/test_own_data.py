@@ -151,8 +151,8 @@ def not_in_utf8(photos):
         (a_class_without_images, (), r"none to train on for \['cat'\]"),
         (too_few_to_hold_out, (), "must have images to hold out"),
         (not_in_utf8, (), "surrogates not allowed"),
-        (list, ("--ratio", 100), "sigma="),
-        (list, ("--start-from", "photos/dark/0.jpg"), "filepath=photos/dark/0.jpg"),
+        (str, ("--ratio", 100), "sigma="),
+        (str, ("--start-from", "photos/dark/0.jpg"), "filepath=photos/dark/0.jpg"),
     ],
 )
 def test_refused_before_the_training(
