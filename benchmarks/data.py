@@ -32,7 +32,9 @@ from keras_gdrn.data import (
     write_h5,
 )
 from keras_gdrn.models import PRESETS, from_preset
-from keras_gdrn.training import RECIPES, training_batches
+from keras_gdrn.training import RECIPES
+from keras_gdrn.training._batches import TrainingBatches
+from keras_gdrn.training._pipeline import pipeline
 
 # Images per second.
 TARGETS = {"cifar10": 1500, "stl10": 400}
@@ -74,8 +76,11 @@ def described(name: str, data_dir: str | None) -> str:
 
 
 def augmented(name: str, data: tf.data.Dataset) -> tf.data.Dataset:
-    recipe = RECIPES[f"rescaled_{name}"]
-    return training_batches(data, recipe, DATASETS[name].classes, seed=0)
+    """An epoch of training, as `fit` makes it."""
+    source, info = data.source, DATASETS[name]
+    recipe, shape = RECIPES[f"rescaled_{name}"], (None, None, None, None)
+    batches = TrainingBatches(source, recipe, shape, info.classes)
+    return pipeline(batches, 0, batches.steps)
 
 
 def benchmark_pipelines(arguments) -> None:

@@ -104,19 +104,3 @@ def test_every_module_is_reachable_from_the_package():
 def test_what_is_not_asked_for_is_not_imported():
     code = "import sys, keras_gdrn; print('keras_gdrn.training' in sys.modules)"
     assert run(code, "jax").stdout.strip() == "False"
-
-
-@pytest.mark.parametrize(
-    ("module", "former", "now"),
-    [
-        ("evaluation", "scale_generalisation", "scale_generalization"),
-        ("evaluation", "ScaleGeneralisation", "ScaleGeneralization"),
-        ("visualization", "plot_scale_generalisation", "plot_scale_generalization"),
-    ],
-)
-def test_former_names_work_and_tell_the_new_ones(module, former, now):
-    module = getattr(keras_gdrn, module)
-    with pytest.warns(DeprecationWarning, match=f"is called `{now}` today"):
-        assert getattr(module, former) is getattr(module, now)
-    with pytest.raises(AttributeError, match="no attribute 'scale_'"):
-        getattr(module, "scale_")  # noqa: B009

@@ -1,18 +1,18 @@
 """A folder of HDF5 files of rescaled images: its contents, and a `tf.data` pipeline."""
 
+import itertools
 import os
 from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, check_factor
-from keras_gdrn.data._array_batches import renewable, untuned
 from keras_gdrn.data._imresize import OVERSHOOT
-from keras_gdrn.data._random import epoch_generators
 from keras_gdrn.data._read_h5 import H5Split, describe_h5
+from keras_gdrn.data._source import generator, untuned
 from keras_gdrn.data._write_h5 import stated_factor
 
 if TYPE_CHECKING:
@@ -114,15 +114,42 @@ def rescaled_h5(
     check_count("batch_size", batch_size)
     check_count("limit", limit)
     blocks = _blocks(_find_splits(folder, split, factor), limit)
-    count = ceil(sum(block.stop - block.start for block in blocks) / (batch_size or 1))
+    source = H5Source(blocks)
+    count = ceil(len(source) / (batch_size or 1))
     import tensorflow as tf
 
-    def batches() -> tf.data.Dataset:
-        data = _groups(blocks, shuffle, seed)
-        data = data.unbatch() if batch_size is None else data.rebatch(batch_size)
-        return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+    data = _groups(blocks, shuffle, seed)
+    data = data.unbatch() if batch_size is None else data.rebatch(batch_size)
+    data = data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
+    data.source, data.batch_size = source, batch_size  # type: ignore[attr-defined]
+    return data
 
-    return renewable(batches)
+
+class H5Source:
+    """The images of some blocks, read one by one."""
+
+    def __init__(self, blocks: "list[Block]"):
+        self.blocks = blocks
+        self.ends = np.cumsum([block.stop - block.start for block in blocks])
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    def rows(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
+        images = np.empty((len(index), *self.blocks[0].split.shape[1:]), "float32")
+        labels = np.empty(len(index), "int32")
+        for place in np.argsort(index):  # as they lie in the file
+            number = np.searchsorted(self.ends, index[place], side="right")
+            block = self.blocks[number]
+            at = block.stop - int(self.ends[number] - index[place])
+            one = Block(block.split, at, at + 1)
+            images[place : place + 1], labels[place : place + 1] = _read(one)
+        return images, labels
+
+    def identity(self) -> Any:
+        parts = {block.split.path: block.split for block in self.blocks}.values()
+        names = [f"{part.path.name} {part.key}{list(part.shape)}" for part in parts]
+        return [*names, f"{len(self)} images"]
 
 
 def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:
@@ -235,10 +262,10 @@ def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
 
     images, _ = _read(blocks[0])  # an error that all images share comes at once
     size = max(1, SHUFFLED // len(images)) if shuffle else 1
-    generators = epoch_generators(seed)
+    epochs = itertools.count()
 
     def groups() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        rng = next(generators) if shuffle else None
+        rng = generator((seed, next(epochs))) if shuffle else None
         order = np.arange(len(blocks)) if rng is None else rng.permutation(len(blocks))
         for start in range(0, len(order), size):
             group = [blocks[number] for number in order[start : start + size]]

@@ -4,7 +4,6 @@ Pure functions from a trained model and test sets to arrays, on any backend; not
 drawn here (see `visualization`).
 """
 
-from keras_gdrn._renamed import former_names
 from keras_gdrn.evaluation._scale_generalization import (
     ScaleGeneralization,
     scale_generalization,
@@ -22,11 +21,3 @@ __all__ = [
     "scale_selection_histogram",
     "scale_shares",
 ]
-
-__getattr__ = former_names(
-    __name__,
-    {
-        "ScaleGeneralisation": "ScaleGeneralization",
-        "scale_generalisation": "scale_generalization",
-    },
-)

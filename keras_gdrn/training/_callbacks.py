@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_gdrn.training import _devices, _processes
-from keras_gdrn.training._checkpoint import save
+from keras_gdrn.training._checkpoint import restore_state, save
 from keras_gdrn.training._log import append_row
 from keras_gdrn.training._time_limit import TimeLimit
 
@@ -26,23 +26,29 @@ class EpochSeconds(keras.callbacks.Callback):
 
 
 class EpochSeeds(keras.callbacks.Callback):
-    """Seeds dropout by the epoch: a run that was interrupted draws the same numbers.
+    """Seeds dropout by the epoch, so that what was trained before has no part in it.
 
     (Keras does not save the state of its random number generators.)
+
+    Args:
+        seed: The seed of the run.
+        state: Of a checkpoint that was written in the epoch that goes on.
     """
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, state: dict[str, Any] | None = None):
         super().__init__()
-        self.seed = seed
+        self.seed, self.state = seed, state
 
     def on_epoch_begin(self, epoch, logs=None):
-        for number, state in enumerate(self._states()):
+        model, state, self.state = self.model, self.state, None
+        if state is not None:
+            restore_state(model, state)
+            return
+        for number, generator in enumerate(_devices.seed_generators(model)):
+            devices = len(_devices.seeds(generator))
             seed = np.random.SeedSequence([self.seed, epoch, number])
-            _devices.assign_seed(state, seed)
-
-    def _states(self) -> list[keras.Variable]:
-        variables = self.model.non_trainable_variables
-        return [v for v in variables if v.name == "seed_generator_state"]
+            words = seed.generate_state(2 * devices).reshape(-1, 2)
+            _devices.assign_seeds(generator, words)
 
 
 class FiniteLoss(keras.callbacks.Callback):
@@ -58,18 +64,42 @@ class FiniteLoss(keras.callbacks.Callback):
 
 
 class Record(keras.callbacks.Callback):
-    """Ends each epoch with a row in the log and, if all is finite, a checkpoint."""
+    """Ends each epoch with a row in the log and, if all is finite, a checkpoint.
 
-    def __init__(self, folder: Path):
+    Args:
+        folder: Folder of the run.
+        minutes: An epoch that takes longer has checkpoints in between.
+        steps: Steps of an epoch.
+    """
+
+    def __init__(self, folder: Path, minutes: float, steps: int):
         super().__init__()
-        self.folder = folder
+        self.folder, self.seconds, self.steps = folder, 60 * minutes, steps
+
+    def on_train_begin(self, logs=None):
+        self.last = time.perf_counter()
+        # The epoch that goes on has only what is left of its steps.
+        self.skipped = self.steps - self.params["steps"]
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    # Not at the end of a batch: Keras would wait for the losses of each.
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch and time.perf_counter() - self.last >= self.seconds:
+            self._save(self.epoch, self.skipped + batch, None)
 
     def on_epoch_end(self, epoch, logs=None):
-        # In this order: a row without its checkpoint is dropped when the run goes on.
+        # In this order: a row without its checkpoint is dropped on resuming.
         append_row(self.folder, {"epoch": epoch, **(logs or {})})
-        if _is_finite(self.model, logs):
+        self._save(epoch + 1, 0, logs)
+
+    def _save(self, epochs: int, step: int, logs: Mapping[str, Any] | None) -> None:
+        model = self.model
+        if _is_finite(model, logs):
             with _processes.alone():
-                save(self.model, self.folder, epoch + 1)
+                save(model, self.folder, epochs, step)
+        self.last = time.perf_counter()
 
 
 def _is_finite(model: keras.Model, logs: Mapping[str, Any] | None) -> bool:

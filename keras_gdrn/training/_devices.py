@@ -73,7 +73,15 @@ def replicas(model: keras.Model) -> int:
     backend = keras.backend.backend()
     if backend == "tensorflow":
         return _replicas_of_strategy(model)
-    return _replicas_of_distribution(model) if backend == "jax" else 1
+    if backend == "jax":
+        return _replicas_of_distribution(model)
+    if keras.distribution.distribution() is not None:
+        raise ValueError(
+            f"On {backend}, `fit` trains on one device: set no `keras.distribution`, "
+            "or use TensorFlow or JAX, where `on_devices(…)` has several train. "
+            f"Received: {keras.distribution.distribution()}"
+        )
+    return 1
 
 
 def compilation(
@@ -123,21 +131,33 @@ def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
             layer.synchronized = value
 
 
-def assign_seed(state: keras.Variable, seed: np.random.SeedSequence) -> None:
-    """Gives a random number generator its state, on each device another one.
+def seed_generators(model: keras.Model) -> list[keras.Variable]:
+    """The states of a model's random number generators, such as those of dropout."""
+    variables = model.non_trainable_variables
+    return [v for v in variables if v.name == "seed_generator_state"]
+
+
+def seeds(state: keras.Variable) -> np.ndarray:
+    """The state of a random number generator on each device, `(devices, 2)`.
 
     On JAX there is one state for the whole batch, as on one device.
     """
+    return np.stack(list(map(keras.ops.convert_to_numpy, _on_each_device(state))))
+
+
+def assign_seeds(state: keras.Variable, words: np.ndarray) -> None:
+    """Gives a random number generator its state on each device."""
+    for own, value in zip(_on_each_device(state), words, strict=True):
+        own.assign(value.astype(state.dtype))
+
+
+def _on_each_device(state: keras.Variable) -> list[Any]:
     if keras.backend.backend() != "tensorflow":
-        state.assign(seed.generate_state(2).astype(state.dtype))
-        return
+        return [state]
     import tensorflow as tf
 
     strategy = tf.distribute.get_strategy()
-    words = seed.generate_state(2 * strategy.num_replicas_in_sync).reshape(-1, 2)
-    own = strategy.experimental_local_results(state.value)
-    for variable, value in zip(own, words.astype(state.dtype), strict=True):
-        variable.assign(value)
+    return list(strategy.experimental_local_results(state.value))
 
 
 def _available(count: int | str) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """Training by a recipe, with a log and checkpoints, resumed after interruptions."""
 
 import contextlib
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,33 +9,21 @@ from typing import Any
 
 import keras
 
-from keras_gdrn.data._array_batches import renewed
-from keras_gdrn.training import (
-    _callbacks,
-    _devices,
-    _iterations,
-    _log,
-    _processes,
-    _run_folder,
+from keras_gdrn._checks import check_number
+from keras_gdrn.training import _callbacks, _devices, _log, _processes
+from keras_gdrn.training._batches import EvaluationBatches, TrainingBatches
+from keras_gdrn.training._checkpoint import checkpoint, last_checkpoint, read_state
+from keras_gdrn.training._model import (
+    check_model,
+    checked_class_weight,
+    compile_by,
+    settings,
 )
-from keras_gdrn.training._batches import (
-    check_size_of_images,
-    evaluation_batches,
-    training_batches,
-    weighted,
-)
-from keras_gdrn.training._checkpoint import checkpoint
-from keras_gdrn.training._compile import check_model, checked_class_weight, compile_by
-from keras_gdrn.training._lock import lock_folder
+from keras_gdrn.training._pipeline import pipeline
 from keras_gdrn.training._recipe import Recipe
 from keras_gdrn.training._recipes import as_recipe
-from keras_gdrn.training._settings import settings
-from keras_gdrn.training._shares import (
-    filled_batches,
-    recipe_on,
-    repeated,
-    whole_batches,
-)
+from keras_gdrn.training._run_folder import claim_folder, lock_folder
+from keras_gdrn.training._sources import as_source
 from keras_gdrn.training._time_limit import TimeLimit, as_time_limit
 
 
@@ -47,22 +36,23 @@ def fit(
     out: str | os.PathLike | None = None,
     seed: int = 0,
     max_minutes: float | TimeLimit | None = None,
+    checkpoint_minutes: float = 10.0,
     class_weight: Mapping[int, float] | None = None,
     jit_compile: bool | str = "auto",
     steps_per_execution: int = 1,
     check_finite: bool = True,
     tensorboard: bool = False,
-    callbacks: Sequence[keras.callbacks.Callback] = (),
+    callbacks: Sequence[keras.callbacks.Callback] | keras.callbacks.Callback = (),
     verbose: int | str = "auto",
 ) -> keras.callbacks.History:
     """Compile a classifier and train it by a recipe.
 
     With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of
-    the weights and of the optimizer; the same call goes on after the last whole epoch,
-    whenever and however it was interrupted, and returns at once if all epochs are
-    done. Shuffling, augmentation and dropout are seeded by the epoch, so that the
-    result is that of a run without interruption, bit by bit where the backend is
-    deterministic.
+    the weights and of the optimizer; long epochs have some in between. The same call
+    goes on from the last one, whenever and however it was interrupted, and returns at
+    once if all epochs are done. A batch depends on the seed, the epoch and the step
+    only, so that the result is that of a run without interruption, bit by bit where the
+    backend is deterministic.
 
     Mixed precision is a matter of the model: build it under
     `keras.config.set_dtype_policy("mixed_bfloat16")`. So are several GPUs: build it,
@@ -77,15 +67,16 @@ def fit(
             class 0. (This package's networks need an output for each of two classes:
             their last layer ends in ReLU.)
         recipe: A `Recipe`, or the name of one of `RECIPES`.
-        data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
-            `tf.data.Dataset` of such batches that shuffles them itself, such as
-            `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. (One of your own
-            is to be made anew before a call that goes on in the same process, or what
-            is left of its order differs.) Images are floats in [0, 1]; labels are
-            integers `(batch,)` or `(batch, 1)`, or one-hot. Weights `(batch,)` are
-            those of the images, in the loss and the accuracy.
-            Arrays need no TensorFlow: where it is not installed, the same batches are
-            made by NumPy.
+        data: Arrays `(images, labels)` or `(images, labels, weights)`; what `rescaled`
+            or `rescaled_h5` return, with `batch_size=recipe.batch_size`; or a data set
+            of single images that is read by number, `data[n]`, such as those of PyTorch
+            and grain. These are shuffled here, by `seed`. Or batches that shuffle
+            themselves: another `tf.data.Dataset`, a `keras.utils.PyDataset` or an
+            iterable with a length, such as PyTorch's `DataLoader`. Of these, steps that
+            were trained are not trained again, but the order after an interruption is
+            the data's own. Images are floats in [0, 1]; labels are integers `(batch,)`
+            or `(batch, 1)`, or one-hot. Weights `(batch,)` are those of the images, in
+            the loss and the accuracy. Only a `tf.data.Dataset` needs TensorFlow.
         validation_data: The same, not shuffled; evaluated after each epoch.
         out: Folder of the run, made if need be.
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
@@ -93,6 +84,8 @@ def fit(
         max_minutes: Stop after an epoch if another one would not end within so many
             minutes; at least one is trained. The history is then shorter, and the same
             call goes on. Several calls may share a `TimeLimit`.
+        checkpoint_minutes: After so many minutes within an epoch, a checkpoint is
+            written in the middle of it.
         class_weight: Weight of each class, as for `keras.Model.fit`; it multiplies the
             weights of the images, if there are any.
         jit_compile, steps_per_execution: As for `keras.Model.compile`. The number of
@@ -102,7 +95,7 @@ def fit(
             are not finite. If `False`, training goes on. In either case the last
             checkpoint with finite weights is kept.
         tensorboard: Whether to write `out/tensorboard` too.
-        callbacks: Further Keras callbacks. Their state is not restored.
+        callbacks: Further Keras callbacks, or one. Their state is not restored.
         verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
 
     Returns:
@@ -112,8 +105,8 @@ def fit(
         ValueError: If an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
         FileExistsError: If `out` holds another run: other settings, another network,
-            precision or backend, or other arrays; or if its log is damaged. (Of a
-            `tf.data.Dataset` only the shapes and the number of batches are known.)
+            precision or backend, or other images; or if its log is damaged. (Of
+            batches that are made elsewhere only their number and shapes are known.)
         BlockingIOError: If another process is at work in `out`.
         OSError: If the checkpoint in `out` is damaged or of another run, or there is no
             space left for one.
@@ -130,98 +123,125 @@ def fit(
     """
     check_model(model)
     recipe = as_recipe(recipe)
+    check_number("seed", seed, whole=True)
+    check_number("checkpoint_minutes", checkpoint_minutes)
+    limit = None if max_minutes is None else as_time_limit(max_minutes)
     devices = _devices.replicas(model)
-    folder = None if out is None else Path(out)
-    parts = _epoch_callbacks(folder, seed, max_minutes, tensorboard, check_finite)
-    class_weight = checked_class_weight(class_weight, model.output_shape[-1])
-    shared = recipe_on(devices, recipe)
-    batches, tests = _batches(model, recipe, data, validation_data, seed, devices)
-    batches = weighted(batches, class_weight)
-    steps = len(batches)
+    classes = model.output_shape[-1]
+    class_weight = checked_class_weight(class_weight, classes)
+    shape = model.input_shape
+    source, _ = as_source(data, recipe.batch_size)
+    training = TrainingBatches(
+        source, _on(devices, recipe), shape, classes, seed, class_weight, devices
+    )
+    tests = None
+    if validation_data is not None:
+        source, size = as_source(validation_data)
+        size = size or recipe.batch_size
+        batches = EvaluationBatches(source, size, shape, classes, devices)
+        tests = pipeline(batches, 0, batches.steps)
     jit_compile = _devices.compilation(jit_compile, steps_per_execution, devices)
-    compile_by(model, shared, steps, jit_compile, steps_per_execution)
+    compile_by(model, recipe, training.steps, jit_compile, steps_per_execution)
     with contextlib.ExitStack() as held:
-        first = 0
-        if folder:
-            options = {"seed": seed, "steps": steps, "class_weight": class_weight}
-            decided = settings(model, shared, data, **options)
-            first = _resume(model, folder, decided, held)
-        _iterations.begin(data, resumed=0 < first < recipe.epochs)
-        training, of_epochs = repeated(batches, model, devices, first, recipe.epochs)
-        with _devices.synchronized(model, devices):
-            history = model.fit(
-                training,
-                steps_per_epoch=steps,
-                epochs=recipe.epochs,
-                initial_epoch=first,
-                validation_data=tests,
-                callbacks=[*of_epochs, *parts, *callbacks],
-                shuffle=False,  # the pipeline has done it
-                verbose=verbose,
-            )
-        if not model.stop_training:
-            _iterations.end(data)
-        if folder:
-            with _processes.copy_of_first(folder / _log.LOG) as log:
+        held.enter_context(_devices.synchronized(model, devices))
+        done, state, parts = 0, None, []
+        if out is not None:
+            decided = settings(model, recipe, training, class_weight)
+            done, state = _resume(model, Path(out), decided, training.steps, held)
+            record = _callbacks.Record(Path(out), checkpoint_minutes, training.steps)
+            parts = _records(record, tensorboard)
+        history = _train(
+            model,
+            training,
+            (done, recipe.epochs * training.steps),
+            validation_data=tests,
+            callbacks=[
+                _callbacks.EpochSeeds(seed, state),
+                _callbacks.EpochSeconds(),
+                *([_callbacks.FiniteLoss()] if check_finite else []),
+                *parts,
+                *([_callbacks.StopInTime(limit)] if limit else []),
+                *keras.tree.flatten([callbacks]),
+            ],
+            verbose=verbose,
+        )
+        if out is not None:
+            with _processes.copy_of_first(Path(out) / _log.LOG) as log:
                 history.history = _log.history(log)
             history.epoch = [int(epoch) for epoch in history.history.pop("epoch")]
     return history
 
 
-def _batches(
-    model: keras.Model, recipe: Recipe, data: Any, tests: Any, seed: int, devices: int
-) -> tuple[Any, Any]:
-    """The batches of training and of validation, for so many devices."""
-    classes = model.output_shape[-1]
-    batches = training_batches(renewed(data), recipe, classes, seed)
-    check_size_of_images("data", batches, model.input_shape)
-    if tests is not None:
-        tests = evaluation_batches(tests, recipe.batch_size, classes)
-        check_size_of_images("validation_data", tests, model.input_shape)
-    if devices == 1:
-        return batches, tests
-    if tests is not None:
-        tests = filled_batches(tests, devices)
-    return whole_batches(batches, devices), tests
+def _train(
+    model: keras.Model,
+    batches: TrainingBatches,
+    steps: tuple[int, int],
+    callbacks: list[keras.callbacks.Callback],
+    **options: Any,
+) -> keras.callbacks.History:
+    """Trains from a step to another one, which ends an epoch."""
+    (first, last), of_epoch = steps, batches.steps
+    history = keras.callbacks.History()
+    history.epoch, model.stop_training = [], False
+    # Keras' epochs have as many steps: what is left of one is a call of its own.
+    ends = sorted({first, first + -first % of_epoch, last})
+    for begin, end in itertools.pairwise(ends):
+        if not model.stop_training:
+            history = model.fit(
+                pipeline(batches, begin, end, ends=False),
+                steps_per_epoch=min(of_epoch, end - begin),
+                initial_epoch=begin // of_epoch,
+                epochs=end // of_epoch,
+                shuffle=False,  # the pipeline has done it
+                callbacks=callbacks,
+                **options,
+            )
+    return history
+
+
+def _on(devices: int, recipe: Recipe) -> Recipe:
+    if recipe.batch_size < devices:
+        raise ValueError(
+            "`recipe.batch_size` must be at least the number of devices. "
+            f"Received: {recipe.batch_size} on {devices} devices"
+        )
+    return recipe
 
 
 def _resume(
     model: keras.Model,
     folder: Path,
     decided: dict[str, Any],
+    steps: int,
     held: contextlib.ExitStack,
-) -> int:
-    """Loads the last checkpoint, and returns how many epochs have been trained.
+) -> tuple[int, dict[str, Any] | None]:
+    """Loads the last checkpoint; returns how many steps have been trained.
 
-    The first process keeps the folder until `held` is closed.
+    Within an epoch, also what it had seen and drawn. The first process keeps the folder
+    until `held` is closed.
     """
 
-    def epochs_there() -> int:
+    def steps_before() -> int:
         held.enter_context(lock_folder(folder))
-        return _run_folder.resume(folder, decided)
+        claim_folder(folder, decided)
+        epochs, step = last_checkpoint(folder)
+        _log.keep_rows(folder, epochs)
+        return epochs * steps + step
 
-    epochs = _processes.from_first_process(epochs_there)
-    if epochs:
-        file = checkpoint(folder, epochs)
-        with _processes.copy_of_first(file) as path, _processes.alone():
-            model.load_weights(path)
-    return epochs
+    done = _processes.from_first_process(steps_before)
+    if not done:
+        return 0, None
+    file = checkpoint(folder, *divmod(done, steps))
+    with _processes.copy_of_first(file) as path, _processes.alone():
+        model.load_weights(path)
+        return done, read_state(path) if done % steps else None
 
 
-def _epoch_callbacks(
-    folder: Path | None,
-    seed: int,
-    max_minutes: float | TimeLimit | None,
-    tensorboard: bool,
-    check_finite: bool,
+def _records(
+    record: _callbacks.Record, tensorboard: bool
 ) -> list[keras.callbacks.Callback]:
-    parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
-    if check_finite:
-        parts.append(_callbacks.FiniteLoss())
-    if folder and _processes.is_first_process():
-        parts.append(_callbacks.Record(folder))
-        if tensorboard:
-            parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
-    if max_minutes is not None:
-        parts.append(_callbacks.StopInTime(as_time_limit(max_minutes)))
-    return parts
+    """The callbacks that write to the folder: in the first process only."""
+    if not _processes.is_first_process():
+        return []
+    folder = record.folder / "tensorboard"
+    return [record, *([keras.callbacks.TensorBoard(folder)] if tensorboard else [])]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_gdrn.training._files import write_whole
+from keras_gdrn.training._run_folder import write_whole
 
 LOG = "log.csv"
 

@@ -31,7 +31,8 @@ class Recipe:
         batch_size: Images in a batch; the last one of an epoch may be smaller.
         learning_rate: Highest learning rate.
         final_learning_rate: Learning rate at the end.
-        warmup_epochs: Epochs during which the learning rate rises.
+        warmup_epochs: Epochs during which the learning rate rises; of a shorter
+            training, at most half of it.
         weight_decay: Weight decay of AdamW: a weight loses `learning_rate *
             weight_decay` of itself in each step.
         label_smoothing: Share of the label that is spread over all classes.
@@ -53,9 +54,7 @@ class Recipe:
     def __post_init__(self):
         check_number("epochs", self.epochs, whole=True, lowest=1)
         check_number("batch_size", self.batch_size, whole=True, lowest=1)
-        check_number(
-            "warmup_epochs", self.warmup_epochs, whole=True, highest=self.epochs - 1
-        )
+        check_number("warmup_epochs", self.warmup_epochs, whole=True)
         final = self.final_learning_rate
         check_number("final_learning_rate", final)
         check_number("learning_rate", self.learning_rate, lowest=final)
@@ -79,7 +78,7 @@ class Recipe:
         self, steps_per_epoch: int
     ) -> keras.optimizers.schedules.LearningRateSchedule:
         """The learning rate as a function of the step."""
-        warmup = self.warmup_epochs * steps_per_epoch
+        warmup = int(min(self.warmup_epochs, self.epochs / 2) * steps_per_epoch)
         start = {"initial_learning_rate": self.learning_rate}
         if warmup:
             start = {

@@ -1,16 +1,69 @@
-"""The folder of a run: whose it is, and how far the run has come."""
+"""The folder of a run: one process at a time, and only with the same settings."""
 
+import contextlib
 import itertools
 import json
-from collections.abc import Mapping
+import os
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_gdrn.training._checkpoint import trained_epochs
-from keras_gdrn.training._files import SETTINGS, write_whole
-from keras_gdrn.training._log import keep_rows
+import filelock
 
-_TOLD = 8  # differences
+LOCK = "partial.lock"
+SETTINGS = "settings.json"
+
+_SHOWN = 8  # differences
+
+
+@contextlib.contextmanager
+def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
+    """Keeps a folder to this process for as long as the context lasts.
+
+    The operating system holds the lock: it is free again when the process has ended,
+    however it did.
+
+    Args:
+        folder: Made if need be. The lock is on the file `partial.lock` in it.
+
+    Returns:
+        A context, in which no other process gets the folder.
+
+    Raises:
+        BlockingIOError: If the folder belongs to another process, or to another call in
+            this one.
+
+    Warns:
+        UserWarning: If the file system has no locks.
+
+    Example:
+
+    >>> with lock_folder("runs/mine"):
+    ...     search()
+    """
+    path = Path(folder) / LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout as error:
+        raise BlockingIOError(
+            f"{path.parent} is in use by another process, which is at work on the "
+            "same run: wait for its end, or choose another folder."
+        ) from error
+    except PermissionError:
+        raise
+    except (OSError, NotImplementedError) as error:  # some file systems in a network
+        warnings.warn(
+            f"The file system of {path.parent} has no locks ({error}): nothing "
+            "keeps a second process from the same folder. Start only one.",
+            stacklevel=3,
+        )
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -34,21 +87,20 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
     differing = _differences(_read(file), wanted)
     if differing:
         differing.sort(key=lambda line: line.split(": ")[0].count("."))
-        rest = len(differing) - _TOLD
+        rest = len(differing) - _SHOWN
         raise FileExistsError(
             f"{folder} holds a run with other settings. Choose another folder, or "
             "repeat that run's:\n"
-            + "\n".join(differing[:_TOLD])
+            + "\n".join(differing[:_SHOWN])
             + (f"\n  and {rest} more" if rest > 0 else "")
         )
 
 
-def resume(folder: Path, settings: Mapping[str, Any]) -> int:
-    """Claims the folder, and returns how many epochs have been trained."""
-    claim_folder(folder, settings)
-    epochs = trained_epochs(folder)
-    keep_rows(folder, epochs)
-    return epochs
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file that is there entirely or not at all."""
+    partial = path.with_name(f"partial-{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
 
 
 def _read(file: Path) -> dict[str, Any]:

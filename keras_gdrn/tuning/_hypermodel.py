@@ -13,7 +13,7 @@ from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.evaluation._test_data import DivergedError, check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
-from keras_gdrn.training._tensors import data_errors
+from keras_gdrn.training._pipeline import data_errors
 from keras_gdrn.tuning._compute import multiply_adds, parameters
 from keras_gdrn.tuning._data import check_batches, refuse, training_and_tests
 from keras_gdrn.tuning._search_space import SearchSpace

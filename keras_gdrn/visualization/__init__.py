@@ -7,7 +7,6 @@ shown by a notebook or saved by its `savefig`; pyplot and its global state are n
 `markdown_table` and `size_label` write numbers down.
 """
 
-from keras_gdrn._renamed import former_names
 from keras_gdrn.visualization._activation_maps import activation_maps
 from keras_gdrn.visualization._basis_kernels import basis_kernels
 from keras_gdrn.visualization._effective_filters import effective_filters
@@ -38,7 +37,3 @@ __all__ = [
     "plot_sizes",
     "size_label",
 ]
-
-__getattr__ = former_names(
-    __name__, {"plot_scale_generalisation": "plot_scale_generalization"}
-)

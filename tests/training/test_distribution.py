@@ -14,8 +14,7 @@ import tensorflow as tf
 
 from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Recipe, _devices, _shares, fit, on_devices
-from keras_gdrn.training._numpy_batches import NumPyBatches
+from keras_gdrn.training import Recipe, _devices, fit, on_devices
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the processes choose the backend"
@@ -78,7 +77,7 @@ def as_two_processes(tmp_path_factory) -> list[dict]:
     names = {path.name for path in folder.rglob("*")}
     assert names == {
         *("0.json", "1.json", "0"),  # only the first process has a folder of the run
-        *("settings.json", "log.csv", "epoch-0002.weights.h5"),
+        *("settings.json", "log.csv", "epoch-0002.weights.h5", "partial.lock"),
     }
     return found
 
@@ -207,6 +206,15 @@ def test_other_backends(monkeypatch):
         on_devices("all")
 
 
+def test_several_devices_on_torch_are_refused(monkeypatch):
+    model = small_network()
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    assert _devices.replicas(model) == 1
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: "DataParallel")
+    with pytest.raises(ValueError, match=r"On torch, .* one device.*: DataParallel"):
+        _devices.replicas(model)
+
+
 def test_every_batch_normalization_is_synchronized():
     model = gauss_der_resnet((12, 12, 1), 10, (4, 6), 1.4, sigma0=(0.5, 0.7))
     means = [v for v in model.non_trainable_variables if v.name == "moving_mean"]
@@ -221,95 +229,3 @@ def test_every_batch_normalization_is_synchronized():
     assert synchronized() == [False] * len(means)
     with _devices.synchronized(model, 1):
         assert not any(synchronized())
-
-
-def batches(size: int) -> tf.data.Dataset:
-    return tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(size)
-
-
-@pytest.mark.parametrize(
-    ("size", "devices", "sizes"), [(5, 2, [4, 4]), (4, 2, [4, 4, 4]), (13, 4, [12])]
-)
-def test_batches_of_training_are_whole(size, devices, sizes):
-    data = _shares.whole_batches(batches(size), devices)
-    assert int(data.cardinality()) == len(sizes)
-    found = [labels.numpy().tolist() for _, labels in data]
-    starts = range(0, len(LABELS), size)
-    assert found == [
-        LABELS[start : start + part].tolist()
-        for start, part in zip(starts, sizes, strict=False)
-    ]
-
-
-def test_no_batch_is_left_out_where_all_are_whole():
-    data = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS))
-    data = _shares.whole_batches(data.batch(6, drop_remainder=True), 2)
-    assert [len(labels) for _, labels in data] == [6, 6]
-
-
-def by_numpy(size: int) -> NumPyBatches:
-    return NumPyBatches((IMAGES, LABELS), size, lambda batch, seed: batch, seed=None)
-
-
-@pytest.mark.parametrize("size", [4, 5, 13])
-@pytest.mark.parametrize("share", [_shares.whole_batches, _shares.filled_batches])
-def test_batches_by_numpy_are_shared_alike(size, share):
-    found, expected = list(share(by_numpy(size), 2)), list(share(batches(size), 2))
-    for ours, theirs in zip(found, expected, strict=True):
-        for one, other in zip(ours, theirs, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
-def test_no_batch_by_numpy_is_left_out_where_all_are_whole():
-    found = NumPyBatches(
-        (IMAGES[:12], LABELS[:12]), 6, lambda batch, _: batch, seed=None
-    )
-    assert [len(labels) for _, labels in _shares.whole_batches(found, 2)] == [6, 6]
-
-
-def test_batches_that_are_too_small():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="for each of 14 devices"):
-        list(_shares.whole_batches(batches(13), 14))
-    with pytest.raises(ValueError, match=r"for each of 14 devices\. Received: 13"):
-        list(_shares.whole_batches(by_numpy(13), 14))
-
-
-@pytest.mark.parametrize("size", [4, 8, 13])
-@pytest.mark.parametrize("devices", [2, 4])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_validation_counts_each_image_once(size, devices, weighted):
-    """Against what Keras says of the same batches on one device."""
-    data = batches(size).map(lambda x, y: (x, tf.one_hot(y, 10)))
-    if weighted:
-        data = data.map(lambda x, y: (x, y, tf.reduce_mean(x, axis=(1, 2, 3))))
-    filled = _shares.filled_batches(data, devices)
-    assert all(len(batch[1]) % devices == 0 for batch in filled)
-    model = small_network()
-    loss = keras.losses.CategoricalCrossentropy(from_logits=True)
-    model.compile(loss=loss, weighted_metrics=["accuracy"])
-    np.testing.assert_allclose(
-        model.evaluate(filled, verbose=0),
-        model.evaluate(data, verbose=0),
-        rtol=1e-6,
-    )
-
-
-def test_what_is_looked_at_before_training_is_not_an_iteration():
-    made, begun = [], False
-
-    def numbers():
-        made.append(begun)
-        yield from range(3)
-
-    data = tf.data.Dataset.from_generator(
-        numbers, output_signature=tf.TensorSpec((), "int64")
-    )
-    data, callback = _shares.repeated_in_training(
-        data.map(lambda n: (n, n)), (np.int64(-1), np.int64(-1)), epochs=2
-    )
-    looked_at = [int(n) for n, _ in data.take(2)]
-    assert (looked_at, made) == ([-1, -1], [])
-    begun = True
-    callback.on_train_begin(None)
-    assert [int(n) for n, _ in data] == [0, 1, 2, 0, 1, 2]
-    assert made == [True] * 2

@@ -10,15 +10,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import filelock
 import keras
 import numpy as np
 import pytest
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Recipe, _lock, claim_folder, fit, lock_folder
+from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
 from keras_gdrn.training._log import append_row, history, keep_rows
-from keras_gdrn.training._settings import architecture, parameters, settings
+from keras_gdrn.training._model import architecture, parameters
 
 RNG = np.random.default_rng(0)
 ARRAYS = (RNG.random((12, 16, 16, 1), "float32"), np.arange(12) % 3)
@@ -76,7 +77,7 @@ def test_another_architecture_is_refused(run, options, message):
 
 def test_another_precision_is_refused(run):
     keras.config.set_dtype_policy("mixed_float16")
-    message = r"dtype_policy: float32, now mixed_float16"
+    message = r"dtype: float32, now mixed_float16"
     with pytest.raises(FileExistsError, match=message):
         train(run, network())
 
@@ -96,7 +97,7 @@ def test_other_weights_of_classes_are_refused(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ratio": 1.4}, r"layers\.\d block1\.sigma: 1\.3.*, now 1\.4"),
+        ({"ratio": 1.4}, r"layers\.\d\.config\.sigma: 1\.3.*, now 1\.4"),
         ({"boundary": "symmetric"}, r"boundary: zero, now symmetric"),
         ({"scale_dropout": 0.2}, r"dropout: 0\.0, now 0\.2"),
         ({"receptive_field": None}, r"receptive_field: auto, now None"),
@@ -157,9 +158,10 @@ def test_the_rest_of_a_network_with_a_layer_of_ones_own_is_seen():
     assert architecture(own()) != architecture(own(ratio=1.4))
 
 
-def test_another_backend_is_refused(run, monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "another")
-    decided = settings(network(), RECIPE, ARRAYS, seed=0, steps=2, class_weight=None)
+def test_another_backend_is_refused(run):
+    decided = json.loads((run / "settings.json").read_text(encoding="utf-8"))
+    claim_folder(run, decided)
+    decided["backend"] = "another"
     with pytest.raises(FileExistsError, match=r"backend: .*, now another"):
         claim_folder(run, decided)
 
@@ -264,16 +266,16 @@ def test_one_folder_is_of_one_process(tmp_path):
         train(tmp_path)
     assert str(tmp_path) in str(error.value)
     assert "in use by another process" in str(error.value)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["partial.lock"]
     train(tmp_path)
     train(tmp_path)  # the folder is free again after each
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
-    def failing(file):
+    def failing(lock, **options):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(_lock, "_lock", failing)
+    monkeypatch.setattr(filelock.FileLock, "acquire", failing)
     entered = False
     with (
         pytest.warns(UserWarning, match=r"has no locks \(.*No locks available"),
@@ -293,7 +295,7 @@ def test_a_call_that_failed_does_not_keep_the_folder(tmp_path):
 
 _HOLDER = """
 import sys, time
-from keras_gdrn.training._lock import lock_folder
+from keras_gdrn.training import lock_folder
 with lock_folder(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
@@ -326,25 +328,26 @@ def test_a_killed_process_does_not_keep_the_folder(tmp_path):
 @pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
 def test_a_forked_process_has_no_part_in_the_lock(tmp_path):
     """It neither sets the folder free, nor keeps it when the parent has been killed."""
-    reading, writing = os.pipe()
+    (reading, writing), (waiting, ending) = os.pipe(), os.pipe()
     held = contextlib.ExitStack()
     held.enter_context(lock_folder(tmp_path))
-    (file,) = _lock._HELD
     child = os.fork()
     if not child:
-        was_open = not file.closed
-        held.close()
-        os.write(writing, b"open" if was_open else b"free")
+        with contextlib.suppress(BaseException):
+            held.close()
+        os.write(writing, b"done")
+        os.read(waiting, 1)
         os._exit(0)
-    assert os.read(reading, 4) == b"free"
+    assert os.read(reading, 4) == b"done"
     with pytest.raises(BlockingIOError), lock_folder(tmp_path):
         pass
     held.close()
-    with lock_folder(tmp_path):
+    with lock_folder(tmp_path):  # though the child is alive
         pass
+    os.write(ending, b"!")
     os.waitpid(child, 0)
-    os.close(reading)
-    os.close(writing)
+    for end in (reading, writing, waiting, ending):
+        os.close(end)
 
 
 def test_a_flipped_bit_is_found(tmp_path):

@@ -1,12 +1,25 @@
-"""Compiling a model by a recipe, and which models can be."""
+"""What `fit` does with a model: check it, compile it, and describe it for JSON."""
 
+import contextlib
+import dataclasses
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from keras_gdrn._checks import check_number, check_positive_integer
+from keras_gdrn.layers import ScaleChannels
+from keras_gdrn.training._batches import TrainingBatches
 from keras_gdrn.training._recipe import Recipe
+
+# What serialized objects hold besides what they are: numbers of this process.
+_SHARED = re.compile(r', "shared_object_id": \d+')
+_POLICY = re.compile(
+    r'\{"module": "keras", "class_name": "DTypePolicy", '
+    r'"config": \{"name": ("\w+")\}, "registered_name": null\}'
+)
 
 
 def check_model(model: keras.Model) -> None:
@@ -74,6 +87,77 @@ def compile_by(
     nothing = keras.ops.zeros((1, model.output_shape[-1]))
     model.compute_metrics(None, nothing, nothing)
     model.reset_metrics()
+
+
+def settings(
+    model: keras.Model,
+    recipe: Recipe,
+    batches: TrainingBatches,
+    class_weight: Mapping[int, float] | None,
+) -> dict[str, Any]:
+    """What a run must have in common with the one that it resumes."""
+    return {
+        **dataclasses.asdict(recipe),
+        "batch_size": batches.size,
+        "seed": batches.seed,
+        "class_weight": class_weight,
+        "steps_per_epoch": batches.steps,
+        "data": batches.source.identity(),
+        "backend": keras.backend.backend(),
+        "parameters": parameters(model),
+        "architecture": architecture(model),
+    }
+
+
+def parameters(model: keras.Model) -> dict[str, str]:
+    """The shape of each weight, and whether it is trained."""
+    found = {}
+    for number, weight in enumerate(model.weights):
+        kind = "" if weight.trainable else ", fixed"
+        found[f"{number} {weight.name}"] = f"{tuple(weight.shape)}{kind}"
+    return found
+
+
+def architecture(model: keras.Model) -> Any:
+    """The configuration of a model, as Keras serializes it.
+
+    Keras numbers the names that it gives, `dense_7`, on and on: here, those of a model
+    are numbered from 0, so that they do not depend on other models.
+    """
+    text = _POLICY.sub(r"\1", _SHARED.sub("", json.dumps(_serialized(model))))
+    names = dict.fromkeys(re.findall(r'"name": "([^"]+)"', text))
+    for number, name in enumerate(names):
+        stem = re.sub(r"_\d+$", "", name)
+        text = text.replace(f'"{name}"', f'"{stem} #{number}"')
+    config = json.loads(text)
+    with contextlib.suppress(KeyError, TypeError):
+        _ignore_what_has_no_effect(config["config"]["layers"])
+    return config
+
+
+def _serialized(layer: Any) -> dict[str, Any]:
+    try:
+        config = keras.saving.serialize_keras_object(layer)
+        return {name: part for name, part in config.items() if name != "compile_config"}
+    except NotImplementedError:  # it is, or it holds, a layer without `get_config`
+        parts = [layer.network] if isinstance(layer, ScaleChannels) else []
+        parts += getattr(layer, "layers", [])
+        name = type(layer).__name__
+        return {"class_name": name, "layers": [_serialized(part) for part in parts]}
+
+
+def _ignore_what_has_no_effect(layers: list[dict[str, Any]]) -> None:
+    """So that one training of one scale channel serves networks of many kinds.
+
+    Whatever pools it, it is the same; and from σ_0 = 1 on it has no pixels between
+    pixels.
+    """
+    of_kind = {layer["class_name"]: layer["config"] for layer in layers}
+    sigma0 = of_kind.get("ScaleChannels", {}).get("sigma0", [])
+    if len(sigma0) == 1 and "ScalePooling" in of_kind:
+        of_kind["ScalePooling"].update(mode="max", dropout=0.0)
+    if sigma0 and min(sigma0) >= 1:
+        del of_kind["ScaleChannels"]["subpixel"]
 
 
 def _accuracy(classes: int) -> str | keras.metrics.Metric:
