@@ -124,7 +124,9 @@ def architecture(model: keras.Model) -> Any:
     Keras numbers the names that it gives, `dense_7`, on and on: here, those of a model
     are numbered from 0, so that they do not depend on other models.
     """
-    text = _POLICY.sub(r"\1", _SHARED.sub("", json.dumps(_serialized(model))))
+    text = _POLICY.sub(
+        r"\1", _SHARED.sub("", json.dumps(_serialized(model), default=str))
+    )
     names = dict.fromkeys(re.findall(r'"name": "([^"]+)"', text))
     for number, name in enumerate(names):
         stem = re.sub(r"_\d+$", "", name)

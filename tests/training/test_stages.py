@@ -167,7 +167,7 @@ def test_a_channel_of_one_pixel_serves_networks_that_look_between_pixels(tmp_pat
     train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
     model = network(subpixel=True)
     train_in_stages(model, [ONE, TWO], ARRAYS, out=tmp_path, verbose=0)
-    with pytest.raises(FileExistsError, match="subpixel: True, now None"):
+    with pytest.raises(FileExistsError, match="subpixel: True, now False"):
         train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
 
 
