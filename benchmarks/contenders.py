@@ -96,8 +96,8 @@ def network_contenders(settings, batch: int) -> dict:
     The 3×3 network gets as many images as there are passes of all scale channels.
 
     Args:
-        settings: A `Preset`. Of its options, the zero-order term and separable blocks
-            are those of the package's networks alone.
+        settings: An `Architecture`. Of its options, the zero-order term and separable
+            blocks are those of the package's networks alone.
     """
     arguments = dataclasses.asdict(settings)
     whole = {**arguments, "receptive_field": None}

@@ -13,7 +13,7 @@ passes through their pixels. The networks:
 - `neutral` and `random`: a channel of 18 layers with He's weights, on photographs of
   scikit-learn; batch normalization has mean 0 and variance 1, or the statistics of the
   photographs at σ_0 = 1, as a training would have;
-- `digits` and the other names of `TRAINED`: weights that come with the package;
+- `digits` and the other names of `list_presets()`: networks that come with the package;
 - a folder of a run of `examples/reproduce.py`.
 
 Trained networks are given test images at the size factor σ_0, so that an object is as

@@ -31,7 +31,7 @@ from keras_gdrn.data import (
     rescaled_h5,
     write_h5,
 )
-from keras_gdrn.models import PRESETS, from_preset
+from keras_gdrn.models import ARCHITECTURES, architecture
 from keras_gdrn.training import RECIPES
 from keras_gdrn.training._batches import TrainingBatches
 from keras_gdrn.training._pipeline import pipeline
@@ -136,7 +136,7 @@ def benchmark_test_sets(arguments) -> None:
 
 def benchmark_share(arguments) -> None:
     """What an epoch of the pipeline takes, over one of training from memory."""
-    recipe, preset = RECIPES["rescaled_cifar10"], PRESETS["rescaled_cifar10"]
+    recipe, preset = RECIPES["rescaled_cifar10"], ARCHITECTURES["rescaled_cifar10"]
     with images_of("cifar10", arguments.data_dir):
         data = rescaled(
             "cifar10",
@@ -149,7 +149,7 @@ def benchmark_share(arguments) -> None:
     pipeline = augmented("cifar10", data)
     memory = pipeline.take(1).cache().repeat(arguments.batches)
     widths = [width // arguments.narrower for width in preset.widths]
-    model = from_preset("rescaled_cifar10", widths=widths, **ONE_CHANNEL)
+    model = architecture("rescaled_cifar10", widths=widths, **ONE_CHANNEL)
     model.compile(recipe.optimizer(arguments.batches), recipe.loss(), jit_compile=False)
     step = measure.median_seconds(
         lambda: model.fit(memory, shuffle=False, verbose=0), arguments.repeats

@@ -9,7 +9,7 @@ import gpu_speed
 from gpu_device import Peak, peak
 from gpu_journal import Journal
 
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import ARCHITECTURES
 
 PARTS = ("errors", "speed", "batches")
 # What a measurement is kept by, and a function that returns its result.
@@ -44,10 +44,10 @@ class Plan:
 
 
 # The network of most interest first, as time may end.
-_NAMES = sorted(PRESETS, key="rescaled_cifar10".__ne__)
-FULL = Plan({name: PRESETS[name] for name in _NAMES})
+_NAMES = sorted(ARCHITECTURES, key="rescaled_cifar10".__ne__)
+FULL = Plan({name: ARCHITECTURES[name] for name in _NAMES})
 _TINY = dataclasses.replace(
-    PRESETS["digits"], input_shape=(12, 12, 1), widths=(4, 4), sigma0=(0.7, 1.0)
+    ARCHITECTURES["digits"], input_shape=(12, 12, 1), widths=(4, 4), sigma0=(0.7, 1.0)
 )
 QUICK = Plan({"tiny": _TINY}, (2.0,), 16, 4, (), 2, (2, 4), 3, 256)
 

@@ -41,7 +41,7 @@ def compared(settings, name: str, task: str, at: str, batch: int, **options) -> 
     """A network beside the 3×3 ResNet, in turn.
 
     Args:
-        settings: A `Preset`.
+        settings: An `Architecture`.
         name: A key of `contestants`.
         task: One of `TASKS`.
         at: Name of the precision.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_sample_images
 
 from keras_gdrn.data import DATASETS, imresize, rescaled_arrays
-from keras_gdrn.models import TRAINED, from_preset, gauss_der_resnet
+from keras_gdrn.models import from_preset, gauss_der_resnet, list_presets
 
 PHOTOGRAPH = 96
 
@@ -44,8 +44,8 @@ def network_and_images(options):
     if name in ("neutral", "random"):
         images = photographs(options.images)
         return random_network(images, name == "neutral"), lambda _: (images, None)
-    if name in TRAINED:
-        dataset, model = name, from_preset(TRAINED[name].preset, weights=name)
+    if name in list_presets():
+        dataset, model = name, from_preset(name)
     else:
         results = json.loads((Path(name) / "results.json").read_text())
         dataset = results["experiment"]["dataset"]

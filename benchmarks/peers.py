@@ -36,7 +36,7 @@ from tables import machine
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.evaluation import ScaleGeneralization, scale_generalization
-from keras_gdrn.models import SIX_SCALES, from_preset
+from keras_gdrn.models import SIX_SCALES, architecture
 from keras_gdrn.training import Recipe, Stage, train_in_stages
 from keras_gdrn.tuning import parameters
 from keras_gdrn.visualization import (
@@ -110,7 +110,7 @@ def steerable(title: str, **options) -> Network:
 NETWORKS = {
     "gauss_der": Network(
         "keras_gdrn, 6 scales",
-        lambda side: from_preset("digits", input_shape=(side, side, 1)),
+        lambda side: architecture("digits", input_shape=(side, side, 1)),
         SIX_SCALES,
         Recipe(8, 32),
         Recipe(1, 32, learning_rate=0.005),

@@ -26,13 +26,14 @@ from tables import machine, print_header, print_row
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.layers import GaussDerConv
-from keras_gdrn.models import PRESETS
+from keras_gdrn.models import ARCHITECTURES
 
 # Dense kernels take minutes beyond this scale.
 DENSE_UP_TO = 2.0
 REFERENCE = "Conv2D 3×3"
+ONE = "one pass of it"
 # The same of every preset and batch.
-NETWORKS = list(contenders.network_contenders(PRESETS["digits"], batch=1))
+NETWORKS = list(contenders.network_contenders(ARCHITECTURES["digits"], batch=1))
 
 
 def layer_contenders(width: int, sigma: float) -> dict:
@@ -47,7 +48,9 @@ def layer_contenders(width: int, sigma: float) -> dict:
 
 
 def networks(arguments) -> dict:
-    return contenders.network_contenders(PRESETS[arguments.preset], arguments.batch)
+    return contenders.network_contenders(
+        ARCHITECTURES[arguments.preset], arguments.batch
+    )
 
 
 def network_step(name: str, arguments):
@@ -96,8 +99,10 @@ def benchmark_network(arguments) -> None:
     steps = {name: network_step(name, arguments)[0] for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)
     ratio = measure.ratios(seconds, names[0])
+    one = measure.ratios(seconds, ONE) if ONE in names else {}
     print_header(
-        *("network", "step", "ratio", "construction", "first step", "peak memory")
+        *("network", "step", "ratio", "to one pass"),
+        *("construction", "first step", "peak memory"),
     )
     for name in names:
         result = alone[name]
@@ -105,6 +110,7 @@ def benchmark_network(arguments) -> None:
             name,
             f"{np.median(seconds[name]):.2f} s",
             f"{ratio[name]:.3f}",
+            f"{one[name]:.2f}" if one else "–",
             f"{result['construction']:.2f} s",
             f"{result['first_step']:.1f} s",
             f"{result['memory']:.2f} GB",
@@ -137,7 +143,7 @@ def parsed_arguments():
         "what", nargs="?", default="all", choices=["all", "layers", "network", "one"]
     )
     parser.add_argument("--xla", action="store_true", help="compile with XLA")
-    parser.add_argument("--preset", choices=PRESETS, default="rescaled_cifar10")
+    parser.add_argument("--preset", choices=ARCHITECTURES, default="rescaled_cifar10")
     parser.add_argument(
         "--inference", action="store_true", help="predict instead of train"
     )

@@ -35,7 +35,7 @@ import packed_images
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, original_arrays, rescale
 from keras_gdrn.evaluation import scale_generalization
-from keras_gdrn.models import from_preset
+from keras_gdrn.models import architecture
 from keras_gdrn.training import RECIPES, OutOfTime, Recipe, TimeLimit, fit
 from keras_gdrn.visualization import markdown_table
 
@@ -85,7 +85,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 def train(options: argparse.Namespace, limit: TimeLimit) -> keras.Model:
     """The trained network, or `OutOfTime`."""
     keras.utils.set_random_seed(options.seed)
-    model = from_preset(options.preset)
+    model = architecture(options.preset)
     recipe = recipe_of(options)
     images = packed_images.read(options.files, "train")
     data = on_canvas(images, 1.0, model.input_shape[1])

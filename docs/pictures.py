@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from keras_gdrn import kernels
 from keras_gdrn.data import rescale
 from keras_gdrn.evaluation import ScaleGeneralization
-from keras_gdrn.models import from_preset
+from keras_gdrn.models import architecture
 from keras_gdrn.visualization import plot_basis_kernels, plot_scale_generalization
 
 OUT = Path(__file__).parent / "pictures"
@@ -162,7 +162,7 @@ def rounding() -> Figure:
 
 def windows() -> Figure:
     """What each scale channel of a network of 18 layers sees of a digit."""
-    channels = from_preset("rescaled_cifar10").get_layer("scale_channels")
+    channels = architecture("rescaled_cifar10").get_layer("scale_channels")
     convolutions = channels.convolutions((CANVAS, CANVAS))
     inputs = [entering.of_scales for _, entering, _ in convolutions]
     # The projections of the blocks are applied within the window of what follows.

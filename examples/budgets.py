@@ -1,14 +1,20 @@
-"""The same experiments for less time: a few seconds, or hours on two cores."""
+"""The same experiments for less time: a few seconds, or hours on two cores.
 
+`full` is the paper's setting, with maps evaluated as a whole. `fast` is the same with
+windows where there is central selection: only what the answer sees is evaluated, and
+batch normalization takes its statistics there. The others are smaller.
+"""
+
+import argparse
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from experiments import Experiment, Stage
+from experiments import EXPERIMENTS, Experiment, Stage
 
-from keras_gdrn.models import Preset
+from keras_gdrn.models import Architecture
 
-BUDGETS = ("smoke", "small", "medium", "large", "full")
+BUDGETS = ("smoke", "small", "medium", "large", "fast", "full")
 
 
 @dataclass(frozen=True)
@@ -108,11 +114,33 @@ LARGE = MEDIUM | {
 def within(experiment: Experiment, budget: str) -> Experiment:
     """The experiment for one of `BUDGETS`."""
     if budget == "full":
+        whole = replace(experiment.network, receptive_field=None)
+        return replace(experiment, network=whole)
+    if budget == "fast":
         return experiment
     if budget == "smoke":
         return _smoke(experiment)
     sizes = {"small": SMALL, "medium": MEDIUM, "large": LARGE}[budget]
     return _reduced(experiment, sizes)
+
+
+def experiment_of(name: str, options: argparse.Namespace) -> Experiment:
+    """An experiment in its budget, with the options that replace its network's own."""
+    experiment = within(EXPERIMENTS[name], options.budget)
+    changes = {}
+    if options.receptive_field != "budget":
+        changes["receptive_field"] = options.receptive_field
+    if options.subpixel:
+        changes["subpixel"] = True
+    if options.head_initializer:
+        changes["head_initializer"] = options.head_initializer
+    if options.widths:
+        changes["widths"] = tuple(options.widths)
+    if options.canvas:
+        channels = experiment.network.input_shape[-1]
+        changes["input_shape"] = (options.canvas, options.canvas, channels)
+    network = replace(experiment.network, **changes)
+    return replace(experiment, network=network)
 
 
 def _reduced(full: Experiment, sizes: Mapping[str, Small]) -> Experiment:
@@ -199,7 +227,7 @@ def _smoke(full: Experiment) -> Experiment:
     )
 
 
-def _share(network: Preset, widths: tuple[int, ...]) -> int:
+def _share(network: Architecture, widths: tuple[int, ...]) -> int:
     """As large a share of the blocks, rounded up."""
     blocks = len(network.widths) - 1
     return math.ceil(network.separable_blocks / blocks * (len(widths) - 1))

@@ -160,7 +160,7 @@ def _note(record: Mapping[str, Any]) -> str:
         f"{record['parameters']:,} parameters, trained in {seconds / 60:.0f} min on "
         f"{', '.join([hardware, *found['gpus']])}, {record['policy']}, Keras "
         f"{found['keras']} on {found['backend']}"
-    )
+    ) + (f", maps: {record['maps']}" if "maps" in record else "")
 
 
 def insert(path: Path, text: str) -> None:

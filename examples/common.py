@@ -213,4 +213,4 @@ def _markdown(table: str, record: Mapping[str, Any]) -> str:
         f"- Versions: Keras {found['keras']} on {found['backend']}, TensorFlow "
         f"{found['tensorflow']}, keras_gdrn {found['keras_gdrn']}\n"
         f"- Settings: settings.json\n"
-    )
+    ) + (f"- Maps: {record['maps']}\n" if "maps" in record else "")

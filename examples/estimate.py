@@ -12,7 +12,7 @@ import tensorflow as tf
 from experiments import Experiment
 
 from keras_gdrn.data import DATASETS
-from keras_gdrn.models import Preset
+from keras_gdrn.models import Architecture
 
 # Speed of a step of training, as a share of that of a product of large matrices:
 # 0.7 to 0.9 on one core, of four networks of the budget `small`.
@@ -87,7 +87,7 @@ def _images(experiment: Experiment, split: str, limit: int | None) -> int:
     return min(size, limit or size)
 
 
-def _layer_costs(network: Preset, side: int, sigma0: float) -> Iterator[float]:
+def _layer_costs(network: Architecture, side: int, sigma0: float) -> Iterator[float]:
     """Of each layer of one scale channel, from the last to the first."""
     windows = network.spatial_selection == "center" and network.receptive_field
     q = HALF_WIDTH if network.receptive_field == "auto" else network.receptive_field
@@ -113,7 +113,7 @@ def _layer_costs(network: Preset, side: int, sigma0: float) -> Iterator[float]:
         )
 
 
-def _layers(network: Preset) -> list[tuple[int, int, float, bool]]:
+def _layers(network: Architecture) -> list[tuple[int, int, float, bool]]:
     """Input and output channels, relative scale, and whether it is separable."""
     widths, r = network.widths, network.ratio
     layers = [(network.input_shape[-1], widths[0], 1.0, False)]
@@ -127,7 +127,7 @@ def _layers(network: Preset) -> list[tuple[int, int, float, bool]]:
     return [*layers, (widths[-1], network.classes, r ** len(widths), False)]
 
 
-def _plain(network: Preset, side: int) -> float:
+def _plain(network: Architecture, side: int) -> float:
     """Of `plain_resnet`: every other block halves the resolution."""
     cost = side**2 * (9 * network.input_shape[-1] + ELEMENTWISE) * network.widths[0]
     for block, filters in enumerate(network.widths[1:]):

@@ -46,7 +46,9 @@ def evaluate(options: argparse.Namespace) -> None:
         options.dataset, options.factors, source, canvas=canvas
     )
     # Once all is there: what was mistyped has no say in the folder.
-    claim_folder(options.out, settings_of(options))
+    parts = [("test", factor, canvas) for factor in options.factors]
+    images_of = source.collect(options.dataset, parts)
+    claim_folder(options.out, settings_of(options, images_of))
     result, histogram = common.evaluate(model, tests)
     record = {
         "model": str(options.model),
@@ -56,12 +58,12 @@ def evaluate(options: argparse.Namespace) -> None:
     common.write_results(options.out, {model.name: result}, histogram, images, record)
 
 
-def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+def settings_of(options: argparse.Namespace, images: Any) -> dict[str, Any]:
     """All that decides the result, for JSON."""
     settings = {**vars(options), "model": str(options.model)}
     for name in ("out", "data_dir", "download", "h5"):
         del settings[name]
-    return {**settings, "images": source_of(options).kind}
+    return {**settings, "images": images}
 
 
 def parse() -> argparse.Namespace:

@@ -10,7 +10,7 @@ from functools import partial
 
 from keras_gdrn import training
 from keras_gdrn.data import SIZE_FACTORS
-from keras_gdrn.models import PRESETS, SIX_SCALES, Preset
+from keras_gdrn.models import ARCHITECTURES, SIX_SCALES, Architecture
 from keras_gdrn.training import RECIPES, Augmentation, Recipe
 
 POOLINGS = ("max", "logsumexp", "average")
@@ -57,7 +57,7 @@ class Experiment:
 
     what: str
     dataset: str
-    network: Preset
+    network: Architecture
     stages: tuple[Stage, ...]
     test_sigma0: tuple[float, ...] | None = None
     factors: tuple[float, ...] = SIZE_FACTORS
@@ -68,13 +68,13 @@ class Experiment:
     published: str = ""
 
 
-def _joint(recipe: Recipe, network: Preset) -> tuple[Stage, ...]:
+def _joint(recipe: Recipe, network: Architecture) -> tuple[Stage, ...]:
     """All scale channels from the beginning."""
     return (Stage("training", recipe, network.sigma0),)
 
 
 def _two_stages(
-    name: str, network: Preset, label_smoothing: float = 0.1
+    name: str, network: Architecture, label_smoothing: float = 0.1
 ) -> tuple[Stage, ...]:
     """Appendix A.4: one scale channel at σ_0 = 1, then all of them."""
     sigma0 = {"first_stage": (1.0,), "second_stage": network.sigma0}
@@ -89,7 +89,7 @@ def _two_stages(
 
 
 def _experiment(
-    dataset: str, what: str, network: Preset, recipe: Recipe, **options
+    dataset: str, what: str, network: Architecture, recipe: Recipe, **options
 ) -> Experiment:
     """All scale channels from the beginning, unless `options` have other stages."""
     options = {"stages": _joint(recipe, network), **options}
@@ -99,12 +99,12 @@ def _experiment(
 def _of_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
     """What the paper did with each of the three poolings."""
     name = f"rescaled_{dataset}"
-    network = replace(PRESETS[name], scale_pooling=pooling)
-    separable = replace(PRESETS[f"{name}_separable"], scale_pooling=pooling)
+    network = replace(ARCHITECTURES[name], scale_pooling=pooling)
+    separable = replace(ARCHITECTURES[f"{name}_separable"], scale_pooling=pooling)
     recipe, other = _label_smoothing(dataset, pooling)
-    # Appendix A.3.
-    less = {"scale_dropout": 0.1} if dataset == "fashion_mnist" else {}
     kind = "with" if other.label_smoothing else "without"
+    ablated = ARCHITECTURES.get(f"{name}_{kind}_label_smoothing", network)
+    ablated = replace(ablated, scale_pooling=pooling)
     published = PUBLISHED.get((dataset, pooling), "")
     # As the network that they are compared with.
     stages = _two_stages(name, network, recipe.label_smoothing)
@@ -118,7 +118,7 @@ def _of_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
             "A.2, depthwise-separable", separable, RECIPES[f"{name}_separable"]
         ),
         f"{dataset}_{pooling}_{kind}_label_smoothing": add(
-            "A.3, label smoothing", replace(network, **less), other
+            "A.3, label smoothing", ablated, other
         ),
         f"{dataset}_{pooling}_pretrained": add(
             "A.4, pre-training", network, recipe, stages=stages, test_sigma0=more
@@ -131,17 +131,20 @@ def _of_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
 
 def _label_smoothing(dataset: str, pooling: str) -> tuple[Recipe, Recipe]:
     """The recipe of the paper's main experiments, and that of the ablation."""
-    recipe = RECIPES[f"rescaled_{dataset}"]
-    without = RECIPES[f"rescaled_{dataset}_without_label_smoothing"]
+    name = f"rescaled_{dataset}"
+    if dataset != "stl10":
+        return RECIPES[name], RECIPES[f"{name}_without_label_smoothing"]
     # Sec. stl10-experiments: average pooling was trained without label smoothing.
-    is_without = (dataset, pooling) == ("stl10", "average")
-    return (without, recipe) if is_without else (recipe, without)
+    without, with_smoothing = RECIPES[name], RECIPES[f"{name}_with_label_smoothing"]
+    if pooling == "average":
+        return without, with_smoothing
+    return with_smoothing, without
 
 
 def _of_one_pooling(dataset: str) -> dict[str, Experiment]:
     """Ablations and controls, with the pooling of the preset."""
     name = f"rescaled_{dataset}"
-    network = PRESETS[name]
+    network = ARCHITECTURES[name]
     recipe, _ = _label_smoothing(dataset, network.scale_pooling)
     single = RECIPES[f"{name}_single"]
     zero = "without_zero_order" if network.zero_order else "zero_order"
@@ -167,7 +170,7 @@ def _of_one_pooling(dataset: str) -> dict[str, Experiment]:
 
 
 def _stl10_original(recipe: str) -> Experiment:
-    network = PRESETS["stl10"]
+    network = ARCHITECTURES["stl10"]
     return Experiment(
         "Sec. 6.1, regular STL-10",
         "stl10_original",
@@ -180,7 +183,7 @@ def _stl10_original(recipe: str) -> Experiment:
 
 def _mnist() -> dict[str, Experiment]:
     """The field's oldest scale benchmark, and its control."""
-    network = replace(PRESETS["rescaled_fashion_mnist"], boundary="symmetric")
+    network = replace(ARCHITECTURES["rescaled_fashion_mnist"], boundary="symmetric")
     stages = tuple(
         replace(stage, recipe=replace(stage.recipe, augmentation=Augmentation()))
         for stage in _two_stages("rescaled_fashion_mnist", network)
@@ -197,7 +200,7 @@ def _mnist() -> dict[str, Experiment]:
 
 def _digits() -> dict[str, Experiment]:
     """What matters, asked of a network that two cores train in two minutes."""
-    network = Preset((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2)
+    network = Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2)
     variants = {
         "max": network,
         "logsumexp": replace(network, scale_pooling="logsumexp"),
@@ -220,7 +223,7 @@ def _digits() -> dict[str, Experiment]:
     return {f"digits_{name}": found for name, found in experiments.items()}
 
 
-def _digits_experiment(network: Preset) -> Experiment:
+def _digits_experiment(network: Architecture) -> Experiment:
     stages = (
         Stage("first_stage", Recipe(8, 32), (1.0,)),
         Stage("second_stage", Recipe(1, 32, 0.005), network.sigma0),
@@ -240,10 +243,3 @@ for _dataset in RESCALED:
     EXPERIMENTS.update(_of_one_pooling(_dataset))
 EXPERIMENTS.update(_mnist())
 EXPERIMENTS.update(_digits())
-
-# Former names. (The GaussDerNets of the paper's figures are networks of another
-# architecture, published before.)
-FORMER_NAMES = {
-    f"{dataset}_gauss_der_net": f"{dataset}_without_residual"
-    for dataset in (*RESCALED, "digits")
-}

@@ -35,18 +35,18 @@ def main() -> None:
     data = shapes(options.images, SIZE, seed=1)
     tests = {f: shapes(options.tests, f * SIZE, seed=2) for f in FACTORS}
     rows = [["trained on", *map(str, FACTORS)]]
-    for name, weights in {"digits, then shapes": "digits", "shapes": None}.items():
-        model = tuned(weights, data, options.epochs)
+    for name, trained in {"digits, then shapes": True, "shapes": False}.items():
+        model = tuned(trained, data, options.epochs)
         accuracies = scale_generalization(model, tests).accuracies
         rows.append([name, *(f"{accuracy:.2f}" for accuracy in accuracies)])
     print(markdown_table(rows))
 
 
-def tuned(weights: str | None, data: tuple, epochs: int) -> keras.Model:
+def tuned(trained: bool, data: tuple, epochs: int) -> keras.Model:
     """The network with a new last layer, all of it trained."""
     keras.utils.set_random_seed(0)
     shape = (CANVAS, CANVAS, 1)
-    model = from_preset("digits", weights, classes=len(CLASSES), input_shape=shape)
+    model = from_preset("digits", trained, CLASSES, input_shape=shape)
     fit(model, Recipe(epochs, 10, learning_rate=0.003), data, verbose=2)
     return model
 

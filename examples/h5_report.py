@@ -2,7 +2,8 @@
 
     python examples/h5_report.py files
 
-The images are not read. `reproduce.py … --h5 files` trains and tests on them.
+Of the images, only the first few are read. `reproduce.py … --h5 files` trains and tests
+on them.
 """
 
 import argparse

@@ -22,29 +22,33 @@ the same command with `KERAS_BACKEND=jax` and
 where HOST is the machine with the NUMBER 0, which alone writes the folder of the run.
 
 Images come from TensorFlow Datasets, downloaded with `--download`; or, `--h5 FOLDER`,
-from HDF5 files such as the authors' (`h5_report.py` says what a folder holds).
+from HDF5 files such as the authors' (`h5_report.py` says what a folder holds); of
+several data sets, `--h5 cifar10=FOLDER --h5 stl10=FOLDER`. All that a run or the runs
+of a figure need is looked up before the first of them begins.
 
 Budgets: `smoke` only shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours on two cores, with narrower networks and fewer images and epochs
 (see budgets.py); `medium` trains these networks on all images and tests on all; `large`
-does so with more parameters and epochs on CIFAR-10; `full` is the paper's setting.
+does so with more parameters and epochs on CIFAR-10; `full` is the paper's setting, and
+`fast` the same with windows (`--receptive-field auto`) instead of whole maps.
 """
 
 import argparse
 import contextlib
-import dataclasses
+import json
 import sys
 import tempfile
 from pathlib import Path
 
-from runner import Options, network, run  # before Keras: it keeps TensorFlow quiet
+# Before Keras: it keeps TensorFlow quiet.
+from runner import Options, collect, network, parts, run
 
 # isort: split
 import keras
-from budgets import BUDGETS, within
+from budgets import BUDGETS, experiment_of
 from draw import draw
 from estimate import announcement
-from experiments import EXPERIMENTS, FORMER_NAMES, Experiment
+from experiments import EXPERIMENTS
 from figures import FIGURES, start_for
 from listing import listing
 from settings import settings, tell_versions
@@ -110,12 +114,16 @@ def reproduce(options: argparse.Namespace) -> None:
 def reproduce_figure(options: argparse.Namespace) -> None:
     """Runs or resumes what a figure needs, and draws it."""
     figure, root = FIGURES[options.figure], options.out or Path("runs")
-    limit, folders = TimeLimit(options.max_minutes), {}
-    for name in figure.runs:
+    limit = TimeLimit(options.max_minutes)
+    folders = {name: root / f"{name}-{options.budget}" for name in figure.runs}
+    if is_first_process():
+        to_run = (n for n, f in folders.items() if not (f / "results.json").exists())
+        collect([experiment_of(name, options) for name in to_run], source_of(options))
+    for place, name in enumerate(figure.runs):
         if from_first_process(lambda: limit.is_reached(0)):
             raise OutOfTime
-        other = start_for(name, folders) if is_first_process() else None
-        folders[name] = root / f"{name}-{options.budget}"
+        before = figure.runs[:place] if is_first_process() else ()
+        other = start_for(name, before)
         begin = other and folders[other]
         complete(name, folders[name], options, limit, begin)
     if is_first_process():
@@ -131,17 +139,23 @@ def complete(
     start_from: Path | None,
 ) -> bool:
     """Runs an experiment to its end; `False` if that has been done before."""
-    experiment = with_network(within(EXPERIMENTS[name], options.budget), options)
+    experiment, source = experiment_of(name, options), source_of(options)
     held = contextlib.ExitStack()
 
     def is_complete() -> bool:
         held.enter_context(lock_folder(out))
-        # Refuses what does not fit it, which then has no say in the folder.
+        # Refuse what does not fit it, which then has no say in the folder.
         network(experiment, experiment.stages[-1].sigma0, options.seed)
-        claim_folder(out, settings(experiment, options.seed, source_of(options)))
-        if (out / "results.json").exists():
+        done = (out / "results.json").exists()
+        # A run that is complete needs no images.
+        needed = [] if done and not source.h5 else parts(experiment)
+        images = source.collect(experiment.dataset, needed)
+        claim_folder(out, settings(experiment, options.seed, images))
+        if done:
             return True
         tell_versions(out)
+        if source.h5:
+            print(json.dumps(images, indent=2))
         print(f"{name}: {announcement(experiment)}")
         return False
 
@@ -151,7 +165,7 @@ def complete(
         how = Options(
             out,
             seed=options.seed,
-            source=source_of(options),
+            source=source,
             max_minutes=max_minutes,
             start_from=start_from,
             jit_compile=True if options.jit else "auto",
@@ -162,30 +176,12 @@ def complete(
     return True
 
 
-def with_network(experiment: Experiment, options: argparse.Namespace) -> Experiment:
-    """The experiment, with the options that replace its network's own."""
-    changes = {}
-    if options.receptive_field != "auto":
-        changes["receptive_field"] = options.receptive_field
-    if options.subpixel:
-        changes["subpixel"] = True
-    if options.head_initializer:
-        changes["head_initializer"] = options.head_initializer
-    if options.widths:
-        changes["widths"] = tuple(options.widths)
-    if options.canvas:
-        channels = experiment.network.input_shape[-1]
-        changes["input_shape"] = (options.canvas, options.canvas, channels)
-    network = dataclasses.replace(experiment.network, **changes)
-    return dataclasses.replace(experiment, network=network)
-
-
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("name", nargs="?", choices=[*EXPERIMENTS, *FORMER_NAMES], metavar="NAME")
+    add("name", nargs="?", choices=list(EXPERIMENTS), metavar="NAME")
     add("--list", action="store_true", help="all names, and the time that each takes")
     add("--figure", choices=list(FIGURES), metavar="NAME", help="draw it from its runs")
     add("--budget", choices=BUDGETS, default="small")
@@ -201,9 +197,10 @@ def parse() -> argparse.Namespace:
     add(
         "--receptive-field",
         type=receptive_field,
-        default="auto",
+        default="budget",
         metavar="Q",
-        help="half-width of what is evaluated, in standard deviations; or `whole`",
+        help="half-width of what is evaluated, in standard deviations; `auto`, or "
+        "`whole`, which is the paper's; by default the budget's",
     )
     add(
         "--subpixel",
@@ -231,7 +228,6 @@ def parse() -> argparse.Namespace:
     names = ("HOST:PORT", "COUNT", "NUMBER")
     add("--machines", nargs=3, metavar=names, help="several machines; see above")
     options = parser.parse_args()
-    options.name = FORMER_NAMES.get(options.name, options.name)
     if sum(map(bool, (options.name, options.figure, options.list))) != 1:
         parser.error("a NAME, --figure or --list is needed")
     if options.figure and options.start_from:
@@ -248,7 +244,7 @@ def parse() -> argparse.Namespace:
 def receptive_field(text: str) -> float | str | None:
     if text == "whole":
         return None
-    return text if text == "auto" else positive(float)(text)
+    return text if text in ("auto", "budget") else positive(float)(text)
 
 
 def devices(text: str) -> int | str:

@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,33 @@ def tested(
     return evaluate(model, tests)
 
 
+def maps(experiment: Experiment) -> str:
+    """How much of the maps was evaluated, in words for the results."""
+    network = experiment.network
+    if experiment.plain:
+        return "whole"
+    windows = network.spatial_selection == "center" and network.receptive_field
+    return (
+        f"windows ({network.receptive_field})" if windows else "whole, as the paper's"
+    )
+
+
+def parts(experiment: Experiment) -> list[tuple[str, float, tuple[int, int]]]:
+    """All images that it needs: splits, size factors and canvases."""
+    height, width, _ = experiment.network.input_shape
+    tests = [("test", factor, test_canvas(experiment)) for factor in experiment.factors]
+    return [("train+validation", 1.0, (height, width)), *tests]
+
+
+def collect(experiments: Iterable[Experiment], source: Source) -> None:
+    """Finds and checks all images that some experiments need, before the first."""
+    needed = {}
+    for experiment in experiments:
+        needed.setdefault(experiment.dataset, set()).update(parts(experiment))
+    for dataset, found in needed.items():
+        source.collect(dataset, found)
+
+
 def test_canvas(experiment: Experiment) -> tuple[int, int]:
     side = experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
     return side, side
@@ -203,6 +230,7 @@ def write(
         "seconds": seconds,
         "parameters": parameters(model),
         "policy": keras.config.dtype_policy().name,
+        "maps": maps(experiment),
     }
     dataset, canvas = experiment.dataset, test_canvas(experiment)
     source, factors = options.source, experiment.factors

@@ -8,7 +8,6 @@ from typing import Any
 
 import keras
 from experiments import Experiment
-from sources import Source
 
 import keras_gdrn
 from keras_gdrn.layers import GaussDerConv
@@ -19,15 +18,18 @@ _OF_ONE_LAYER = ("name", "trainable", "dtype", "filters", "sigma")
 VERSIONS = "versions.json"
 
 
-def settings(experiment: Experiment, seed: int, source: Source) -> dict[str, Any]:
-    """All that decides the result, for JSON: other values are another run."""
+def settings(experiment: Experiment, seed: int, images: Any) -> dict[str, Any]:
+    """All that decides the result, for JSON: other values are another run.
+
+    `images` is what tells the images from others (see `sources.Source.collect`).
+    """
     given = dataclasses.asdict(experiment)
     return {
         **{name: given[name] for name in given if name not in _WORDS},
         "layers": _layers(experiment),
         "seed": seed,
         "precision": keras.config.dtype_policy().name,
-        "images": source.kind,
+        "images": images,
     }
 
 

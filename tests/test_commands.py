@@ -31,6 +31,7 @@ GIVEN = {
     "benchmarks/peers.py": ["--out", "file/below"],
     "benchmarks/resizers.py": ["--data-dir", "file/below"],
     "benchmarks/run.py": ["--sigmas", "0"],
+    "benchmarks/studies/stir.py": ["--out", "file/below"],
     "benchmarks/train_cifar10.py": ["file/below", "--out", "out"],
     "benchmarks/windows.py": ["run"],
 }

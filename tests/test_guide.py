@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_gdrn.models import PRESETS, from_preset
-from keras_gdrn.models._presets import OF_THE_PAPER
+from keras_gdrn.models import ARCHITECTURES, architecture
+from keras_gdrn.models._architectures import OF_THE_PAPER
 from keras_gdrn.tuning import multiply_adds
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -50,9 +50,12 @@ def test_the_table_of_reaches():
         assert float(share) == pytest.approx(expected / int(side), abs=0.006)
 
 
-@pytest.mark.parametrize("name", [n for n in OF_THE_PAPER if "separable" not in n])
+IN_THE_TABLE = [n for n in OF_THE_PAPER if not re.search("separable|without", n)]
+
+
+@pytest.mark.parametrize("name", IN_THE_TABLE)
 def test_the_table_has_the_presets(name):
-    preset = PRESETS[name]
+    preset = ARCHITECTURES[name]
     (row,) = re.findall(rf"^\| `{name}`.*$", page("guide").split("## From")[0], re.M)
     assert f"| {preset.ratio:g}, {len(preset.widths) - 1} |" in row
 
@@ -62,14 +65,21 @@ def test_the_operations_of_a_training_step(name):
     bounds = page("guide").split("**On a GPU**")[1]
     row = rf"\| `{name}` \| ([\d.]+)·10⁹ \| ([\d.]+) ms \| ([\d.]+) ms \|"
     ((operations, *milliseconds),) = re.findall(row, bounds)
-    expected = 6 * multiply_adds(from_preset(name))
+    expected = 6 * multiply_adds(architecture(name))
     assert float(operations) == pytest.approx(expected / 1e9, abs=0.051)
     for found, peak in zip(milliseconds, (8.1e12, 156e12), strict=True):
         assert float(found) == pytest.approx(1e3 * expected / peak, rel=0.03)
 
 
-def test_a_network_for_large_images():
+@pytest.mark.slow
+def test_the_networks_of_the_page():
+    """Its other blocks, one after the other."""
     names = {}
-    exec(code("guide")[1], names)
-    assert names["model"].input_shape == (None, 224, 224, 3)
-    assert max(names["model"].get_layer("scale_channels").sigma0) == 7
+    for block in code("guide")[1:]:
+        exec(block, names)
+        if "sigma0" in names:
+            assert names["model"].input_shape == (None, 224, 224, 3)
+            found = names["model"].get_layer("scale_channels").sigma0
+            assert max(found) == pytest.approx(max(names["sigma0"])) and max(found) >= 7
+    sizes = {name: level.shape[1:] for name, level in names["levels"].items()}
+    assert sizes == {f"P{k}": (128 >> k, 128 >> k, 64) for k in range(4)}

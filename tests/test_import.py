@@ -81,7 +81,7 @@ def imported(folder: Path) -> set[str]:
 def test_what_is_imported_is_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    declared = [*project["dependencies"], *extras["viz"]]
+    declared = [*project["dependencies"], *extras["viz"], *extras["ray"]]
     names = {re.split(r"[\[>=<~ ]", line)[0] for line in declared}
     ours = {"keras_gdrn", *sys.stdlib_module_names}
     backends = {"jax", "torch"}

@@ -250,8 +250,9 @@ def test_factors_are_within_twice_epsilon(
     size, sigma, order, epsilon, influence, outputs, boundary
 ):
     outputs -= outputs % 2 != size % 2
+    leaving = kernels.Samples(outputs, influence=influence)
     factors = kernels.axis_factors(
-        size, sigma, order, boundary, epsilon, outputs, influence
+        size, sigma, order, boundary, epsilon, leaving=leaving
     )
     assert (factors.size, factors.outputs) == (size, outputs)
     margin = (size - outputs) // 2
@@ -276,14 +277,18 @@ def as_matrix(factors, order):
 
 def test_less_influence_takes_fewer_coefficients():
     ranks = [
-        kernels.axis_factors(64, 6.0, 2, "zero", 1e-3, 48, influence).ranks
+        kernels.axis_factors(
+            *(64, 6.0, 2, "zero", 1e-3),
+            leaving=kernels.Samples(48, influence=influence),
+        ).ranks
         for influence in (math.inf, 8.0, 4.0)
     ]
     assert ranks[0] > ranks[1] > ranks[2]
 
 
 def test_adjoint_factors_are_those_of_the_transposed_operators():
-    factors = kernels.axis_factors(40, 3.0, 2, "symmetric", 1e-3, 20, 8.0)
+    leaving = kernels.Samples(20, influence=8.0)
+    factors = kernels.axis_factors(40, 3.0, 2, "symmetric", 1e-3, leaving=leaving)
     assert factors.adjoint.size == 20 and factors.adjoint.outputs == 40
     for a in range(3):
         np.testing.assert_allclose(
@@ -306,7 +311,8 @@ def test_rank_falls_as_one_over_sigma(size, sigma, boundary):
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_factors_are_the_operators_where_reduction_brings_nothing(order):
-    factors = kernels.axis_factors(16, 0.5, order, "zero", 1e-3, 14)
+    leaving = kernels.Samples(14)
+    factors = kernels.axis_factors(16, 0.5, order, "zero", 1e-3, leaving=leaving)
     assert factors.analysis is None and factors.synthesis is None
     for a, jet in enumerate(factors.jets):
         expected = kernels.axis_operator(16, 0.5, a, "zero")[1:15]
@@ -323,6 +329,67 @@ def test_factors_have_orthonormal_bases(boundary):
     np.testing.assert_allclose(
         factors.synthesis.T @ factors.synthesis, np.eye(factors.ranks[1]), atol=1e-12
     )
+
+
+# Coarse samples
+
+
+@each_boundary
+@pytest.mark.parametrize("pixels", [15, 16])
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_samples_at_all_pixels_are_the_operator(order, pixels, boundary):
+    every = kernels.Samples(pixels)
+    sampled = kernels.sampled_operator(every, every, pixels, 2.5, order, boundary)
+    operator = kernels.axis_operator(pixels, 2.5, order, boundary)
+    np.testing.assert_allclose(sampled, operator, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize(("spacing", "pixels"), [(2, 64), (2, 65), (4, 96), (4, 90)])
+def test_coarse_samples_of_smooth_maps_give_what_all_pixels_give(
+    spacing, pixels, order
+):
+    """The trapezoidal rule; a map that is not smooth is the counter-example."""
+    sigma = 2.0 * spacing
+    every = kernels.Samples(pixels)
+    coarse = kernels.Samples(2 * math.ceil(pixels / (2 * spacing) - 0.5) + 1, spacing)
+    axis = (pixels, sigma, order, "zero")
+    to_pixels = kernels.sampled_operator(coarse, every, *axis)
+    between = kernels.sampled_operator(every, coarse, *axis)
+
+    def smooth(x):
+        return np.exp(-((x / sigma) ** 2) / 2) * np.cos(x / sigma)
+
+    expected = kernels.axis_operator(*axis[:1], sigma, order, "zero") @ smooth(
+        every.positions
+    )
+    actual = to_pixels @ smooth(coarse.positions)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
+    at = np.interp(coarse.positions, every.positions, expected)
+    inner = slice(1, -1)
+    values = between @ smooth(every.positions)
+    np.testing.assert_allclose(values[inner], at[inner], rtol=0, atol=3e-2 / spacing)
+    # Of samples so far apart, this wave is taken for cos(x / sigma).
+    frequency = 2 * np.pi / spacing - 1 / sigma
+    taken = to_pixels @ np.cos(frequency * coarse.positions)
+    error = taken - kernels.axis_operator(pixels, sigma, order, "zero") @ np.cos(
+        frequency * every.positions
+    )
+    assert np.abs(error).max() > 0.1
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 4])
+@pytest.mark.parametrize("sigma", [2.5, 9.0])
+def test_kernel_at_half_pixels_is_the_sum_of_its_waves(sigma, order):
+    kernel = kernels.half_pixel_derivative(sigma, order)
+    radius = len(kernel) // 4
+    pixels = kernels.gaussian_derivative(sigma, order, radius)
+    np.testing.assert_allclose(kernel[::2], pixels, rtol=0, atol=1e-11)
+    theta = np.linspace(-np.pi, np.pi, 4001)[:-1]
+    response = kernels.fourier_response(theta, sigma, order)
+    half = [np.mean(response * np.exp(-1j * theta * x)).real for x in (0.5, 1.5, 2.5)]
+    middle = len(kernel) // 2
+    np.testing.assert_allclose(kernel[middle + 1 : middle + 6 : 2], half, atol=2e-6)
 
 
 def test_no_denormal_numbers():

@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 ]
 REPOSITORY = PROJECT["urls"]["Repository"]
 # Imported by another name than they are installed by.
-IMPORTED_AS = {"scikit_learn": "sklearn"}
+IMPORTED_AS = {"scikit_learn": "sklearn", "pillow": "PIL"}
 # TensorFlow Datasets needs the first for a first load, Keras Tuner the last.
 NOT_IMPORTED = {"importlib_resources", "tensorboard"}
 COMMANDS = (
@@ -61,9 +61,9 @@ def required(requirements: list[str]) -> set[str]:
 
 def test_what_is_imported_is_required():
     extras = PROJECT["optional-dependencies"]
-    known = required(PROJECT["dependencies"] + extras["viz"])
-    # `on_devices` asks JAX where it is the backend, which the user has installed then.
-    assert imported() - {"jax"} <= known
+    known = required(PROJECT["dependencies"] + extras["viz"] + extras["ray"])
+    # Who has JAX as backend, or uploads to Hugging Face, has installed these.
+    assert imported() - {"jax", "huggingface_hub"} <= known
 
 
 def test_what_is_required_is_imported():
@@ -78,6 +78,7 @@ INSIDE = {
     },
     "data.py": {"keras_gdrn.data._rescaled.load"},
     "peer_networks.py": {"keras_gdrn.layers._scale_scope"},
+    "windows.py": {"keras_gdrn.kernels._axis", "keras_gdrn.kernels._discrete"},
 }
 
 

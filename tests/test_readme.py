@@ -52,12 +52,12 @@ def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
 
 def test_training_by_a_recipe(tmp_path, monkeypatch):
     name = "rescaled_cifar10"
-    narrow = functools.partial(models.from_preset, widths=(4, 4), sigma0=(1.0,))
+    narrow = functools.partial(models.architecture, widths=(4, 4), sigma0=(1.0,))
     short = dataclasses.replace(
         training.RECIPES[name], epochs=1, warmup_epochs=0, batch_size=2
     )
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(models, "from_preset", narrow)
+    monkeypatch.setattr(models, "architecture", narrow)
     monkeypatch.setattr(training, "RECIPES", {name: short})
 
     def downloaded(*_, download=False, **__):

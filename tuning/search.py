@@ -14,18 +14,15 @@ The same command goes on after an interruption, and with more `--max-trials` aft
 end. By default each trial trains one scale channel, and tests the network with all of
 them that is made from it; `--single-scale-epochs` below `--epochs` trains that too.
 
-On several machines that see one folder `--out`, each runs the same command, but for its
-role: one the chief, at whose address it listens, and any number a worker.
+With Ray (`pip install keras_gdrn[ray]`), each trial has a process of its own: several
+at the same time on this machine, with a GPU each where there are any, or on a cluster
+whose machines see one folder `--out`.
 
-    python tuning/search.py --out found --role chief --chief 192.0.2.1:5000
-    python tuning/search.py --out found --role worker --chief 192.0.2.1:5000
+    python tuning/search.py --parallel 4
+    python tuning/search.py --ray auto --out /shared/found --gpus 1 --cpus 8
 
-Workers may come and go. The chief, which needs no GPU, gives out the trials, keeps
-`--max-trials` and `--max-minutes`, and writes the results. A worker that is silent for
-`--patience` minutes is given up, and its trial is given out once more. So long, too,
-the chief waits for workers and a worker for the chief. A chief that was killed goes on
-by the same command. It answers only calls with the token that is in the folder, in a
-file of its user's; nothing is encrypted, so the network must be a private one.
+A trial whose process dies is run again from its last checkpoint, and so are those that
+were running when this command was killed.
 
 The objective is of validation images, which are rescaled to the `--factors`. Where a
 data set has no validation split (digits, stl10_original), the last fifth of its
@@ -36,6 +33,7 @@ import argparse
 import dataclasses
 import os
 import sys
+import time
 from pathlib import Path
 
 # Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
@@ -43,16 +41,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import keras_tuner
-from gdrn_search import trial_data
-from gdrn_search.callers import make_token, read_token
-from gdrn_search.checked import Checked
-from gdrn_search.chief import NoWorkers, serve
-from gdrn_search.keras_tuner_internals import mend_keras_tuner, mend_reloaded
-from gdrn_search.options import SPACES, TUNERS, parse
-from gdrn_search.seeded import Seeded
-from gdrn_search.state import check_state
-from gdrn_search.timed import Timed
-from gdrn_search.worker import Worker, find_chief, follow
+import numpy as np
+import trial_data
+from options import SPACES, TUNERS, parse
 
 from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS
@@ -66,8 +57,11 @@ from keras_gdrn.training import (
 )
 from keras_gdrn.tuning import (
     GaussDerResNetHyperModel,
+    SearchSpace,
     plot_trials,
     report,
+    search_cost,
+    search_on_ray,
     trained_trials,
 )
 
@@ -80,17 +74,40 @@ AUGMENTED = {
 }
 
 
-@errors_in_one_line(RuntimeError)
+class SeededAndTimed:
+    """A tuner whose trials draw numbers of their own, and which stops in time.
+
+    A trial that is run again draws the same numbers, and so does another process. It
+    stops before a trial that would not end before `limit`, and tells errors.
+    """
+
+    limit = TimeLimit()
+
+    def run_trial(self, trial, *args, seed, **kwargs):
+        of_trial = np.random.SeedSequence([seed, int(trial.trial_id)])
+        keras.utils.set_random_seed(int(of_trial.generate_state(1)[0]))
+        return super().run_trial(trial, *args, seed=seed, **kwargs)
+
+    def pre_create_trial(self):
+        if self.limit.is_reached() and self.remaining_trials != 0:
+            raise OutOfTime("Out of time")
+
+    def on_trial_begin(self, trial):
+        self.trial_begun = time.perf_counter()
+        super().on_trial_begin(trial)
+
+    def on_trial_end(self, trial):
+        self.limit.took(time.perf_counter() - self.trial_begun)
+        if trial.message:
+            print(f"Trial {trial.trial_id} failed: {trial.message.splitlines()[-1]}")
+        super().on_trial_end(trial)
+
+
+@errors_in_one_line(RuntimeError, ImportError)
 def main() -> None:
     options = parse(__doc__)
     keras.utils.set_random_seed(options.seed)
-    mend_keras_tuner()
     hypermodel = make_hypermodel(options)
-    {None: alone, "chief": lead, "worker": work}[options.role](options, hypermodel)
-
-
-def alone(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
-    """The whole search on this machine."""
     tests = trial_data.validation(options)
     with lock_folder(options.out):
         claim_folder(options.out, settings(options, hypermodel))
@@ -102,43 +119,12 @@ def alone(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> 
         write(tuner, options.out)
 
 
-def lead(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
-    """The chief's part of a search on several machines."""
-    patience = 60 * options.patience
-    with lock_folder(options.out):  # the workers need none: each has its own trials
-        claim_folder(options.out, settings(options, hypermodel))
-        token = make_token(options.out)
-        tuner = make_tuner(options, hypermodel)
-        try:
-            serve(tuner, options.chief, token, patience, tuner.limit)
-        except OutOfTime as reason:
-            print(f"{reason}; the same commands go on")
-        except NoWorkers:
-            if trained_trials(tuner):
-                write(tuner, options.out)
-            raise
-        write(tuner, options.out)
-
-
-def work(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> None:
-    """A worker's part of a search on several machines."""
-    patience = 60 * options.patience
-    channel = find_chief(options.chief, patience)
-    token = read_token(options.out)
-    claim_folder(options.out, settings(options, hypermodel))
-    tests = trial_data.validation(options)
-    tuner = make_tuner(options, hypermodel)
-    follow(tuner, channel, token, patience)
-    search(tuner, options, tests)
-    print("The search is over; the chief has the results")
-
-
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
-    """All that decides the result, but for how long the search goes on."""
+    """All that decides the result, but for how long the search goes on, and where."""
     given = dict(vars(options))
     for name in (
         *("out", "data_dir", "max_trials", "max_minutes"),
-        *("role", "chief", "patience"),
+        *("on_ray", "parallel", "ray", "cpus", "gpus"),
     ):
         del given[name]
     return {
@@ -157,9 +143,9 @@ def recipe(options: argparse.Namespace) -> Recipe:
 
 
 def make_hypermodel(options: argparse.Namespace) -> GaussDerResNetHyperModel:
-    space = SPACES[options.space]
     info = DATASETS[options.dataset]
     side = options.canvas or info.canvas
+    space = SPACES[options.space] or SearchSpace.for_images(side)
     return GaussDerResNetHyperModel(
         (side, side, info.image_shape[-1]),
         info.classes,
@@ -180,11 +166,8 @@ def make_tuner(
     if options.tuner == "bayesian":
         # By default three for each hyperparameter are drawn, which is often all.
         length["num_initial_points"] = max(3, options.max_trials // 3)
-    is_worker = options.role == "worker"
-    if not is_worker:
-        check_state(options.out / "trials")
-    parts = (Timed, Seeded, Checked, TUNERS[options.tuner])
-    tuner = type("SearchTuner", (Worker, *parts) if is_worker else parts, {})(
+    searcher = type("SearchTuner", (SeededAndTimed, TUNERS[options.tuner]), {})
+    tuner = searcher(
         hypermodel,
         objective=keras_tuner.Objective(options.objective, "max"),
         directory=str(options.out),
@@ -193,22 +176,26 @@ def make_tuner(
         seed=options.seed + 1,  # Keras Tuner takes 0 for any seed
         **length,
     )
-    if not is_worker:
-        mend_reloaded(tuner.oracle)
     tuner.oracle.max_trials = options.max_trials
-    # The chief keeps the time of its workers.
-    tuner.limit = TimeLimit(None if is_worker else options.max_minutes)
     return tuner
 
 
 def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -> None:
-    tuner.search(
-        trial_data.training(options),
-        validation_data=tests,
-        seed=options.seed,
+    images = trial_data.training_images(options)
+    print(search_cost(tuner.hypermodel, images, options.max_trials, options.epochs))
+    given = {
+        "x": trial_data.training(options),
+        "validation_data": tests,
+        "seed": options.seed,
+    }
+    if options.on_ray:
+        named = {name: getattr(options, name) for name in ("parallel", "cpus", "gpus")}
+        named["max_minutes"] = options.max_minutes
+        search_on_ray(tuner, **given, address=options.ray, **named)
+    else:
+        tuner.limit = TimeLimit(options.max_minutes)
         # A progress bar on a terminal, one line for each epoch in a log file.
-        verbose=1 if sys.stdout.isatty() else 2,
-    )
+        tuner.search(**given, verbose=1 if sys.stdout.isatty() else 2)
 
 
 def write(tuner: keras_tuner.Tuner, out: Path) -> None:

@@ -3,24 +3,30 @@
 from keras_gdrn.data._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
 from keras_gdrn.data._imresize import imresize
 from keras_gdrn.data._load import original_arrays
-from keras_gdrn.data._read_h5 import H5Images, read_h5
+from keras_gdrn.data._read_h5 import read_h5
+from keras_gdrn.data._read_image import read_image
 from keras_gdrn.data._rescale import rescale
 from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
 from keras_gdrn.data._rescaled_h5 import h5_report, rescaled_h5
+from keras_gdrn.data._stir import STIR_SCENARIOS, STIR_SIZES, stir, stir_arrays
 from keras_gdrn.data._write_h5 import write_h5
 
 __all__ = [
     "DATASETS",
     "SIZE_FACTORS",
+    "STIR_SCENARIOS",
+    "STIR_SIZES",
     "DatasetInfo",
-    "H5Images",
     "h5_report",
     "imresize",
     "original_arrays",
     "read_h5",
+    "read_image",
     "rescale",
     "rescaled",
     "rescaled_arrays",
     "rescaled_h5",
+    "stir",
+    "stir_arrays",
     "write_h5",
 ]

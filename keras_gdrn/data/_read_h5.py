@@ -1,88 +1,57 @@
-"""Reading HDF5 files of rescaled images, found and checked before any pixel is read."""
+"""HDF5 files of rescaled images: what they hold, and their images by number."""
 
+import functools
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from keras_gdrn.data._stored_h5 import ROOM, check_stored, stored_in, unpacked
-from keras_gdrn.data._write_h5 import SPLITS, stated_factor
+from keras_gdrn.data._imresize import OVERSHOOT
 
-LARGEST = float(np.finfo("float32").max)
+# The splits, with the ends of their keys.
+KEYS = {"train": "train", "validation": "val", "test": "test"}
 # By which h5py reports damage: to the tree, to a name, to a type, to a size.
 H5PY_ERRORS = (OSError, RuntimeError, KeyError, TypeError, MemoryError, zlib.error)
 
 
-@dataclass(frozen=True)
-class H5Images:
-    """What was found in a file; `print` it for the report.
+def read_h5(path: str | os.PathLike) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Read one of the authors' files of rescaled images.
 
-    Args:
-        path: The file.
-        factor: The size factor that the name of the file states, or None.
-        splits: Images `(N, H, W, C)` float32 and labels `(N,)` int32, for those of
-            "train", "validation" and "test" that the file has.
-        report: A line for each split, and for each departure from what was expected.
-    """
-
-    path: Path
-    factor: float | None
-    splits: dict[str, Any]
-    report: tuple[str, ...]
-
-    def __str__(self) -> str:
-        stated = "" if self.factor is None else f", size factor {self.factor}"
-        return "\n  ".join([f"{self.path.name}{stated}", *self.report])
-
-
-def read_h5(path: str | os.PathLike) -> H5Images:
-    """Read one of the authors' files of rescaled images, and say what it holds.
-
-    Expected are the keys `x_train, x_val, x_test, y_train, y_val, y_test`, or some of
-    these pairs; float images `(N, H, W, C)`; labels `(N,)` or `(N, 1)`; a name that
-    states the size factor, such as `…_scte0p841.h5`; and, where the file is one of a
-    test set, a single training image that only fills the place and is left out. This
-    is inferred from the MNIST Large Scale files of the same laboratory. So what is
-    found is checked and reported, and values stay as they are, except that integer
-    pixels are divided by 255, channels are put last and one-hot labels made integers.
+    The layout is that of MNIST Large Scale, of the same laboratory: the keys `x_train,
+    x_val, x_test, y_train, y_val, y_test`, or some of these pairs; images `(N, H, W,
+    C)`, labels `(N,)` or `(N, 1)`. In a file of test images, one image takes the place
+    of the training images, `(1, H, W, C)` or `(H, W, C)`; it is left out. Values are of
+    [0, 1], or of 0 to 255 and then divided by 255: integers always are, floats where
+    the first 64 images have values above 1.3. What the cubic carried outside of [0, 1],
+    by at most 0.3, is clipped. `h5_report` says what holds for a file.
 
     Args:
         path: An HDF5 file. Its splits are read into memory; `rescaled_h5` reads a
             folder of such files as it goes.
 
     Returns:
-        An `H5Images`.
+        Images `(N, H, W, C)`, float32 in [0, 1], and labels `(N,)`, int32, for those of
+        "train", "validation" and "test" that the file has.
 
     Raises:
         FileNotFoundError: If there is no such file.
         OSError: If it is no HDF5 file, or not a complete one.
-        ValueError: If it has no pair of keys as above, or images or labels that have
-            other shapes, differ in number, are not finite or number no classes; if
-            they are links, lie in other files, were declared but never written, or
-            take memory out of proportion to the file or to the images.
+        ValueError: If it has no pair of keys as above, or if what they name is not
+            stored in the file as such numbers.
 
     Example:
 
-    >>> file = read_h5("cifar10_te10000_outsize64-64_scte0p841.h5")
-    >>> images, labels = file.splits["test"]
+    >>> images, labels = read_h5("cifar10_te10000_outsize64-64_scte0p841.h5")["test"]
     >>> images.shape
     (10000, 64, 64, 3)
     """
-    file = describe_h5(path)
-    splits, report = {}, list(file.report)
-    for name, split in file.splits.items():
-        images = split.read(0, split.shape[0])
-        splits[name] = images, split.labels
-        low, high = images.min(), images.max()
-        outside = low < 0 or high > 1
-        note = ", outside [0, 1] and left as they are" if outside else ""
-        report.append(f"{split.key}: values {low:g} to {high:g}{note}")
-    return replace(file, splits=splits, report=tuple(report))
+    splits, _ = describe_h5(Path(path))
+    return {name: split.rows(np.arange(len(split))) for name, split in splits.items()}
 
 
 @dataclass(frozen=True)
@@ -91,43 +60,72 @@ class H5Split:
 
     path: Path
     key: str  # of the images, such as "x_test"
-    shape: tuple[int, ...]  # (N, H, W, C), as they are read
-    chunk: int  # images that the file stores, and thus reads, together
+    image_shape: tuple[int, int, int]  # (H, W, C)
+    white: int  # the stored value that becomes 1
     labels: np.ndarray  # (N,) int32
 
-    def read(
-        self, start: int, stop: int, low: float = -LARGEST, high: float = LARGEST
-    ) -> np.ndarray:
-        """Images `start` to `stop`, `(n, H, W, C)` float32.
+    def __len__(self) -> int:
+        return len(self.labels)
 
-        A `ValueError` says in which images values are not within `low` and `high`.
-        """
+    def rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Images `(n, H, W, C)`, float32 in [0, 1], and labels of these numbers."""
+        rows, places = np.unique(index, return_inverse=True)
         with _opened(self.path) as file:
-            stored = unpacked(stored_in(file, self.key), self.key, start, stop)
-            images, _ = _channels_last(stored)
-            if images.dtype.kind in "ui":
-                images = images / np.float32(255)
-            images = images.astype("float32", copy=False)
-            lows, highs = images.min((1, 2, 3)), images.max((1, 2, 3))
-            inside = (lows >= low) & (highs <= high)
-            if not inside.all():  # not so either where they are NaN
+            images = _read_rows(file[self.key], rows)
+            kind = images.dtype if images.dtype.kind == "f" else np.dtype("float32")
+            images = images / kind.type(self.white)
+            low, high = images.min((1, 2, 3)), images.max((1, 2, 3))
+            inside = (low >= -OVERSHOOT) & (high <= 1 + OVERSHOOT)
+            if not inside.all():  # nor is it where they are NaN
                 raise ValueError(
-                    f"{self.key} must be finite, from {low:g} to {high:g}. Found: "
-                    f"{lows.min()} to {highs.max()}, with others in the images "
-                    f"{start + np.flatnonzero(~inside)[:12]}"
+                    f"{self.key} must be finite, from 0 to {self.white}. Found: "
+                    f"{self.white * low.min():g} to {self.white * high.max():g}, with "
+                    f"others in the images {rows[~inside][:12]}"
                 )
-        return images
+        images = np.clip(images, 0.0, 1.0).astype("float32", copy=False)
+        return images[places], self.labels[index]
 
 
-def describe_h5(path: str | os.PathLike) -> H5Images:
-    """What `read_h5` would read, with an `H5Split` for each split."""
-    path = Path(path)
+def _read_rows(data: Any, rows: np.ndarray) -> np.ndarray:
+    """Rows of a data set, given in ascending order."""
+    if data.chunks and data.chunks[0] > 1:
+        # Each image of a shuffled batch would be unpacked with all others of its chunk.
+        path = Path(data.file.filename)
+        return _in_memory(path, data.name, path.stat().st_mtime_ns)[rows]
+    start, stop = rows[0], rows[-1] + 1
+    if stop - start == len(rows):
+        return data[start:stop]
+    return np.stack([data[row] for row in rows])  # three times as fast as `data[rows]`
+
+
+@functools.lru_cache(maxsize=2)  # training and validation
+def _in_memory(path: Path, key: str, modified: int) -> np.ndarray:
+    with _opened(path) as file:
+        return file[key][()]
+
+
+def describe_h5(path: Path) -> tuple[dict[str, H5Split], list[str]]:
+    """The splits of a file, with a report of a line for each array."""
     if not path.is_file():
         raise FileNotFoundError(f"`path` must be a file. Received: path={str(path)!r}")
+    splits, report = {}, []
     with _opened(path) as file:
-        keys, report = _keys_to_read(file)
-        splits = {SPLITS[key]: _split(path, file, key, report) for key in keys}
-    return H5Images(path, stated_factor(path.name, "te"), splits, tuple(report))
+        names = {name: (f"x_{key}", f"y_{key}") for name, key in KEYS.items()}
+        stored = {name: [_stored(file, key) for key in names[name]] for name in names}
+        pairs = {name: (x, y) for name, (x, y) in stored.items() if x and y}
+        if not pairs:
+            raise ValueError(
+                "Expected x_train and y_train, x_val and y_val, or x_test and y_test. "
+                f"Found: {list(file)}"
+            )
+        # As many axes as any of them has, and then as many images.
+        axes, most = max((x.ndim, x.shape[0]) for x, _ in pairs.values())
+        for name, (x, y) in pairs.items():
+            if x.ndim < axes or x.shape[0] == 1 < most:
+                report.append(f"{names[name][0]}: one image, a placeholder, left out")
+            else:
+                splits[name] = _split(path, names[name], x, y, report)
+    return splits, report
 
 
 @contextmanager
@@ -144,89 +142,48 @@ def _opened(path: Path) -> Iterator[Any]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _keys_to_read(file: Any) -> tuple[list[str], list[str]]:
-    """The `SPLITS` that have images and labels, without placeholders; and a report."""
-    shapes = {
-        name: getattr(stored_in(file, name), "shape", None) or () for name in file
-    }
-    counts = {key: (shapes.get(f"x_{key}") or (0,))[0] for key in SPLITS}
-    pairs = [k for k in SPLITS if shapes.get(f"x_{k}") and shapes.get(f"y_{k}")]
-    single = [key for key in pairs if counts[key] == 1 < max(counts.values())]
-    keys = [key for key in pairs if key not in single]
-    if not keys:
+def _stored(file: Any, key: str) -> Any:
+    """The array that `key` names, if any; refuses what is not stored in this file."""
+    import h5py
+
+    links, name = file.id.links, key.encode()
+    if not links.exists(name):
+        return None
+    own = links.get_info(name).type == h5py.h5l.TYPE_HARD  # no other is followed
+    data: Any = file[key] if own else None
+    if (
+        not isinstance(data, h5py.Dataset)
+        or data.dtype.kind not in "uif"
+        or data.is_virtual
+        or data.external
+        or data.compression not in (None, "gzip", "lzf")
+        or data.id.get_space_status() != h5py.h5d.SPACE_STATUS_ALLOCATED
+    ):
         raise ValueError(
-            "Expected x_train and y_train, x_val and y_val, or x_test and y_test. "
-            f"Found: {shapes}"
+            f"{key} must be an array of numbers, stored in this file as a whole, "
+            f"packed by gzip or lzf at most. Found: {data or 'a link'}"
         )
-    paired = {f"{letter}_{key}" for key in pairs for letter in "xy"}
-    report = [f"{name}: not read" for name in shapes if name not in paired]
-    report += [f"x_{key}: one image, a placeholder, left out" for key in single]
-    return keys, report
+    return data
 
 
-def _split(path: Path, file: Any, key: str, report: list[str]) -> H5Split:
-    x, y = file[f"x_{key}"], file[f"y_{key}"]
-    shape = _image_shape(x, f"x_{key}", report)
-    labels = _labels(_stored_labels(x, y, key), f"y_{key}", report)
-    chunk = x.chunks[0] if x.chunks else 1
-    return H5Split(path, f"x_{key}", shape, chunk, labels)
-
-
-def _channels_last(images: np.ndarray) -> tuple[np.ndarray, str | None]:
-    """Images `(N, H, W, C)`, and what was done so that they are."""
-    if images.ndim == 3:
-        return images[..., None], "without channels, one was added"
-    if images.ndim == 4 and images.shape[3] not in (1, 3) and images.shape[1] in (1, 3):
-        return images.transpose(0, 2, 3, 1), "channels were first, put last"
-    return images, None
-
-
-def _image_shape(stored: Any, key: str, report: list[str]) -> tuple[int, ...]:
-    """The shape with the channels last."""
-    like = np.broadcast_to(0.0, stored.shape)  # takes no memory
-    images, change = _channels_last(like)
-    shape = images.shape
-    if change:
-        report.append(f"{key}: {change}")
-    if len(shape) != 4 or shape[3] not in (1, 3) or 0 in shape:
-        raise ValueError(f"{key} must be (N, H, W, C). Found: shape {stored.shape}")
-    check_stored(stored, key)
-    if stored.dtype.kind in "ui":
-        report.append(f"{key}: integers, divided by 255")
-    size = "x".join(str(n) for n in shape[1:])
-    report.append(f"{key}: {shape[0]} images {size}")
-    return shape
-
-
-def _stored_labels(x: Any, y: Any, key: str) -> np.ndarray:
-    """The labels `(N,)` or `(N, classes)`, read where they can be those of `x`."""
-    check_stored(y, f"y_{key}")
-    if y.shape[0] != x.shape[0]:
+def _split(path: Path, keys: tuple, x: Any, y: Any, report: list[str]) -> H5Split:
+    """The split of images `x` and labels `y`, if they have the shapes of such."""
+    if x.ndim != 4 or x.shape[3] not in (1, 3):
+        raise ValueError(f"{keys[0]} must be (N, H, W, C). Found: shape {x.shape}")
+    if y.shape not in ((len(x),), (len(x), 1)):
         raise ValueError(
-            f"x_{key} has {x.shape[0]} images, y_{key} {y.shape[0]} labels. "
+            f"{keys[1]} must be (N,) or (N, 1), for {len(x)} images. "
             f"Found: shape {y.shape}"
         )
-    if len(y.shape) > 2 or y.nbytes > max(ROOM, x.nbytes):
-        raise ValueError(
-            f"y_{key} must be (N,), (N, 1) or one-hot, of at most {ROOM} bytes or as "
-            f"many as the images. Found: shape {y.shape} of {y.nbytes} bytes"
-        )
-    return unpacked(y, f"y_{key}", 0, len(y))
-
-
-def _labels(labels: np.ndarray, key: str, report: list[str]) -> np.ndarray:
-    """Labels `(N,)`, int32."""
-    ones = labels.ndim == 2 and np.isin(labels, (0, 1)).all()
-    if ones and labels.shape[1] > 1 and np.all(labels.sum(1) == 1):
-        labels = labels.argmax(1)
-        report.append(f"{key}: one-hot, made class numbers")
-    if labels.ndim not in (1, 2) or labels.size != len(labels):
-        raise ValueError(f"{key} must be (N,) or (N, 1). Found: shape {labels.shape}")
-    labels = labels.reshape(-1)
+    labels = y[()].reshape(-1)
     classes = (labels >= 0) & (labels < 2**31) & (np.floor(labels) == labels)
     if not classes.all():
         raise ValueError(
-            f"{key} must number classes. Found: {np.unique(labels[~classes])[:12]}"
+            f"{keys[1]} must number classes. Found: {np.unique(labels[~classes])[:12]}"
         )
-    report.append(f"{key}: classes {labels.min():g} to {labels.max():g}")
-    return labels.astype("int32")
+    white = 255 if x.dtype.kind != "f" or np.max(x[:64]) > 1 + OVERSHOOT else 1
+    scaled = f", {x.dtype} to 255, divided by it" if white == 255 else ""
+    size = "x".join(str(n) for n in x.shape[1:])
+    report.append(f"{keys[0]}: {len(x)} images {size}{scaled}")
+    report.append(f"{keys[1]}: classes {labels.min():g} to {labels.max():g}")
+    return H5Split(path, keys[0], x.shape[1:], white, labels.astype("int32"))

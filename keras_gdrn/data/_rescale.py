@@ -30,7 +30,7 @@ def rescale(
     Resizing, extending and cropping are linear along each axis, so one matrix per
     axis does all three, and pixels outside the canvas are never computed.
 
-    Source: the rescaled data sets of Perzanowski and Lindeberg (2025), Sec. 5.1 of
+    Source: the rescaled data sets of Perzanowski and Lindeberg (2025), Sec. 4.1 of
     "Scale-invariant Gaussian derivative residual networks". Where the odd pixel
     goes is not stated there.
 

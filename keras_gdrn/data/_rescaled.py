@@ -69,7 +69,7 @@ def rescaled(
     carries out of the range of the data are clipped, as they are in images of uint8;
     they are not rounded to whole levels.
 
-    Source: the rescaled data sets of Perzanowski and Lindeberg (2025), Sec. 5.1 of
+    Source: the rescaled data sets of Perzanowski and Lindeberg (2025), Sec. 4.1 of
     "Scale-invariant Gaussian derivative residual networks". Which images went into
     which split is not published: here validation is the end of the training part, as
     TensorFlow Datasets orders it. For STL-10 see the comments at `DATASETS`.

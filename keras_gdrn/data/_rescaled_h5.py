@@ -1,42 +1,39 @@
 """A folder of HDF5 files of rescaled images: its contents, and a `tf.data` pipeline."""
 
-import itertools
 import os
-from collections.abc import Iterator
-from math import ceil
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_gdrn._checks import check_choice, check_count, check_factor
-from keras_gdrn.data._imresize import OVERSHOOT
+from keras_gdrn._checks import check_canvas, check_choice, check_count, check_factor
+from keras_gdrn.data._datasets import SIZE_FACTORS
 from keras_gdrn.data._read_h5 import H5Split, describe_h5
-from keras_gdrn.data._source import generator, untuned
-from keras_gdrn.data._write_h5 import stated_factor
+from keras_gdrn.data._source import as_dataset
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Images read at a time, and images of such blocks that are shuffled together.
-BLOCK = 64
-SHUFFLED = 2048
+# Images that are looked at before any is asked for.
+FIRST = 64
 
 
-def h5_report(folder: str | os.PathLike) -> str:
-    """What a folder of HDF5 files of rescaled images holds, for `print`.
+def h5_report(path: str | os.PathLike) -> str:
+    """What HDF5 files of rescaled images hold, for `print`.
 
-    The images are not read.
+    Of the images, only the first few are read.
 
     Args:
-        folder: Folder of files such as those of `write_h5`.
+        path: A file such as those of `write_h5`, or a folder of them.
 
     Returns:
-        For each file its name and size factor, a line for the images and the labels
-        of each split, and one for each departure from what `read_h5` expects.
+        For each file its name and size factor, a line for the images and the labels of
+        each split, and for each placeholder. It says where values are divided by 255,
+        and where a test set is read from another file.
 
     Raises:
-        FileNotFoundError: If there is no such folder, or no such file in it.
+        FileNotFoundError: If there is no such file or folder, or no file in it.
         OSError, ValueError: As `read_h5`, but for the values of the images.
 
     Example:
@@ -47,7 +44,16 @@ def h5_report(folder: str | os.PathLike) -> str:
       x_test: 797 images 40x40x1
       y_test: classes 0 to 9
     """
-    return "\n".join(str(describe_h5(path)) for path in _files(folder))
+    files = [Path(path)] if Path(path).is_file() else _files(path)
+    found = [(file, stated_factor(file, "te"), *describe_h5(file)) for file in files]
+    alone = {factor for _, factor, splits, _ in found if list(splits) == ["test"]}
+    lines = []
+    for file, factor, splits, report in found:
+        lines.append(file.name + ("" if factor is None else f", size factor {factor}"))
+        lines += [f"  {line}" for line in report]
+        if "test" in splits and len(splits) > 1 and factor in alone:
+            lines.append("  x_test: not read, but the file of this test set alone")
+    return "\n".join(lines)
 
 
 def rescaled_h5(
@@ -55,6 +61,7 @@ def rescaled_h5(
     split: str,
     factor: float = 1.0,
     *,
+    canvas: int | tuple[int, int] | None = None,
     batch_size: int | None = None,
     shuffle: bool = False,
     seed: int = 0,
@@ -62,34 +69,26 @@ def rescaled_h5(
 ) -> "tf.data.Dataset":
     """A split of a rescaled data set, read from HDF5 files as it is asked for.
 
-    The elements are those of `rescaled`. The files are the authors', or written by
-    `write_h5`: one for training and validation, and one for each size factor of the
-    test set. What `read_h5` says about them holds here too; `h5_report` shows it. The
-    file of a test set is found by the size factor in its name (`…_scte0p841.h5`), that
-    of the training images by having more than one of them.
+    The elements and their order are those of `rescaled`. The files are the authors', or
+    written by `write_h5`: one for training and validation, and one for each size factor
+    of the test set. What `read_h5` says about them holds here too; `h5_report` shows
+    it. Names tell the size factors: `…_scte0p841.h5` that of a test set,
+    `…_sctr1p000…` that of training images, or 1 where there is none. Where a test set
+    has a file of its own and is beside training images too, its own is read.
 
-    Images are read in blocks of 64, or of as many as the file stores in one chunk. To
-    shuffle, the blocks are put in another order in every iteration; then the images of
-    successive blocks are shuffled, 2048 at a time. The labels and up to four times 2048
-    images are kept in memory: 0.4 GB for CIFAR-10, 0.9 GB for STL-10 in training;
-    without shuffling, a few blocks and batches.
-
-    Values up to 0.3 outside [0, 1], where the cubic may carry them, are clipped.
+    Images that are stored in chunks of several are read into memory, those of two
+    splits at most; others as they are asked for.
 
     Args:
         folder: Folder of the files, `*.h5`; hidden ones are skipped.
         split: "train", "validation", "train+validation" or "test".
-        factor: Size factor, equal to that in the name to its three decimals. A name
-            that states none for training images (`…_sctr1p000.h5`) means 1.
-        batch_size: Images in a batch; the last one may be smaller. By default the
-            elements are single images.
-        shuffle: Whether to reorder the images, anew in every iteration.
-        seed: Seed of the shuffling: the same one gives the same orders.
-        limit: Take only the first so many images.
+        factor: Size factor, equal to that in the name to its three decimals.
+        canvas: Height and width in pixels of the middle of the images, or one number
+            for both, of what is taken of them; by default all.
+        batch_size, shuffle, seed, limit: As for `rescaled`.
 
     Returns:
-        A `tf.data.Dataset` of known cardinality with elements (image, label):
-        `(H, W, C)` float32 in [0, 1] and `()` int32, or batches of them.
+        A `tf.data.Dataset` as that of `rescaled`.
 
     Raises:
         ValueError: If an argument is out of its range, two files have the split, or
@@ -97,9 +96,8 @@ def rescaled_h5(
         FileNotFoundError: If no file has the split at this size factor; says what
             there is.
         OSError: If a file is not complete.
-        tf.errors.InvalidArgumentError: If values are not finite, or farther outside
-            [0, 1], when they are reached; names the file, the key and the images. In
-            the first block, which is read at once, they are a `ValueError`.
+        tf.errors.InvalidArgumentError: If values are out of their range, when they are
+            reached; names the file, the key and the images.
 
     Guarantee: from files of `write_h5` the elements equal those of `rescaled` to 1e-6.
 
@@ -110,49 +108,66 @@ def rescaled_h5(
     >>> data.element_spec[0].shape
     TensorShape([None, 40, 40, 1])
     """
-    factor = check_factor(factor)
     check_count("batch_size", batch_size)
     check_count("limit", limit)
-    blocks = _blocks(_find_splits(folder, split, factor), limit)
-    source = H5Source(blocks)
-    count = ceil(len(source) / (batch_size or 1))
-    import tensorflow as tf
-
-    data = _groups(blocks, shuffle, seed)
-    data = data.unbatch() if batch_size is None else data.rebatch(batch_size)
-    data = data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(2)
-    data.source, data.batch_size = source, batch_size  # type: ignore[attr-defined]
-    return data
+    source = H5Source(find_splits(folder, split, factor), limit, canvas)
+    # An error that all images share comes at once.
+    source.rows(np.arange(min(len(source), FIRST)))
+    return as_dataset(source, batch_size, shuffle, seed)
 
 
 class H5Source:
-    """The images of some blocks, read one by one."""
+    """Images and labels of splits that follow each other, read by their numbers."""
 
-    def __init__(self, blocks: "list[Block]"):
-        self.blocks = blocks
-        self.ends = np.cumsum([block.stop - block.start for block in blocks])
+    def __init__(
+        self,
+        splits: list[H5Split],
+        limit: int | None = None,
+        canvas: int | tuple[int, int] | None = None,
+    ):
+        self.splits = splits
+        count = sum(map(len, splits))
+        self.count = count if limit is None else min(count, limit)
+        *size, channels = splits[0].image_shape
+        height, width = size if canvas is None else check_canvas(canvas)
+        if height > size[0] or width > size[1]:
+            raise ValueError(
+                f"`canvas` must be within the {size[0]}x{size[1]} pixels of the images "
+                f"in {splits[0].path}. Received: canvas={canvas!r}"
+            )
+        top, left = (size[0] - height) // 2, (size[1] - width) // 2
+        self.window = slice(top, top + height), slice(left, left + width)
+        self.image_shape = height, width, channels
 
     def __len__(self) -> int:
-        return int(self.ends[-1])
+        return self.count
 
-    def rows(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
-        images = np.empty((len(index), *self.blocks[0].split.shape[1:]), "float32")
-        labels = np.empty(len(index), "int32")
-        for place in np.argsort(index):  # as they lie in the file
-            number = np.searchsorted(self.ends, index[place], side="right")
-            block = self.blocks[number]
-            at = block.stop - int(self.ends[number] - index[place])
-            one = Block(block.split, at, at + 1)
-            images[place : place + 1], labels[place : place + 1] = _read(one)
+    def rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Images `(n, H, W, C)`, float32 in [0, 1], and labels `(n,)`, int32."""
+        images = np.empty((len(index), *self.image_shape), "float32")
+        labels, start = np.empty(len(index), "int32"), 0
+        for split in self.splits:
+            own = (index >= start) & (index < start + len(split))
+            if own.any():
+                whole, labels[own] = split.rows(index[own] - start)
+                images[own] = whole[:, *self.window]
+            start += len(split)
         return images, labels
 
-    def identity(self) -> Any:
-        parts = {block.split.path: block.split for block in self.blocks}.values()
-        names = [f"{part.path.name} {part.key}{list(part.shape)}" for part in parts]
-        return [*names, f"{len(self)} images"]
+    def identity(self) -> list[str]:
+        """What tells them from other images: files with their sizes, and shapes."""
+        shape = "x".join(map(str, (len(self), *self.image_shape)))
+        return [
+            f"{split.path.name}, {split.path.stat().st_size} bytes: {split.key}, "
+            f"{'x'.join(map(str, (len(split), *split.image_shape)))} up to "
+            f"{split.white}, of which {shape}"
+            for split in self.splits
+        ]
 
 
-def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:
+def find_splits(
+    folder: str | os.PathLike, split: str, factor: float = 1.0
+) -> list[H5Split]:
     """The splits that follow each other in `split`, at one size factor.
 
     As for `rescaled`, "train+validation" is "train" where no file has a validation
@@ -161,14 +176,14 @@ def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H
     choices = ["train", "validation", "train+validation", "test"]
     check_choice("split", split, choices)
     first, *others = split.split("+")
-    parts = _find(folder, first, factor)
+    parts = _find(folder, first, check_factor(factor))
     if not parts:
         raise FileNotFoundError(
             f"No file in {folder} has the split {first!r} at size factor {factor}. "
             f"Found:\n{h5_report(folder)}"
         )
     parts += [part for other in others for part in _find(folder, other, factor)]
-    shapes = [part.shape[1:] for part in parts]
+    shapes = [part.image_shape for part in parts]
     if len(set(shapes)) > 1:
         names = [part.path.name for part in parts]
         raise ValueError(
@@ -178,11 +193,17 @@ def _find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H
 
 
 def _find(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:
-    """The split of the only file that has it at this size factor, if there is one."""
+    """The split of the only file that has it at this size factor, if there is one.
+
+    A test set in a file of its own comes before one beside training images.
+    """
+    kind = "te" if split == "test" else "tr"
+    stated = [(path, stated_factor(path, kind)) for path in _files(folder)]
     # Names state three decimals. Only files whose name fits are opened.
-    files = [path for path in _files(folder) if _states(path, split, f"{factor:.3f}")]
-    descriptions = [describe_h5(path) for path in files]
-    parts = [file.splits[split] for file in descriptions if split in file.splits]
+    fit = [p for p, value in stated if value and f"{value:.3f}" == f"{factor:.3f}"]
+    found = [splits for splits, _ in map(describe_h5, fit) if split in splits]
+    alone = [splits for splits in found if list(splits) == ["test"]]
+    parts = [splits[split] for splits in alone or found]
     if len(parts) > 1:
         raise ValueError(
             f"One file in {folder} may have the split {split!r} at size factor "
@@ -191,16 +212,18 @@ def _find(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]
     return parts
 
 
-def _states(path: Path, split: str, factor: str) -> bool:
-    """Whether the name of a file states this size factor, to three decimals.
+def stated_factor(path: Path, kind: str) -> float | None:
+    """The size factor in the name of a file, `…scte0p841…` or `…sctr1p000…`.
 
-    A name that states none for training images means 1.
+    `kind` is "te" or "tr", of test or training images. Those of training are of factor
+    1 where the name has none. A range, as in `…scte1p000-4p000…`, is no factor.
     """
-    if split == "test":
-        stated = stated_factor(path.name, "te")
-    else:
-        stated = stated_factor(path.name, "tr") or 1.0
-    return stated is not None and f"{stated:.3f}" == factor
+    stated = re.search(rf"sc{kind}(\d+)p(\d+)(?!\d|-\d+p)", path.name)
+    if not stated:
+        return 1.0 if kind == "tr" and "sctr" not in path.name else None
+    value = float(f"{stated[1]}.{stated[2]}")
+    near = [factor for factor in SIZE_FACTORS if abs(factor - value) < 1e-3]
+    return near[0] if near else value
 
 
 def _files(folder: str | os.PathLike) -> list[Path]:
@@ -212,68 +235,3 @@ def _files(folder: str | os.PathLike) -> list[Path]:
             f"`folder` must have HDF5 files, *.h5. Received: folder={str(folder)!r}"
         )
     return files
-
-
-class Block(NamedTuple):
-    """Images `start` to `stop` of a split."""
-
-    split: H5Split
-    start: int
-    stop: int
-
-
-def _blocks(splits: list[H5Split], limit: int | None) -> list[Block]:
-    """The first `limit` images in blocks, each of whole chunks of its file."""
-    left = sum(len(split.labels) for split in splits) if limit is None else limit
-    blocks = []
-    for split in splits:
-        count = min(left, len(split.labels))
-        left -= count
-        size = split.chunk * ceil(BLOCK / split.chunk)
-        for start in range(0, count, size):
-            blocks.append(Block(split, start, min(start + size, count)))
-    return blocks
-
-
-def _read_group(
-    blocks: list[Block], rng: np.random.Generator | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """What `_read` gives of all the blocks, in the order that `rng` puts it in."""
-    count = sum(block.stop - block.start for block in blocks)
-    places = np.arange(count) if rng is None else rng.permutation(count)
-    images = np.empty((count, *blocks[0].split.shape[1:]), "float32")
-    labels = np.empty(count, "int32")
-    for block in blocks:
-        here, places = np.split(places, [block.stop - block.start])
-        images[here], labels[here] = _read(block)
-    return images, labels
-
-
-def _read(block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """Images `(n, H, W, C)`, float32 in [0, 1], and labels `(n,)`, int32."""
-    split, start, stop = block
-    images = split.read(start, stop, low=-OVERSHOOT, high=1 + OVERSHOOT)
-    return np.clip(images, 0.0, 1.0, out=images), split.labels[start:stop]
-
-
-def _groups(blocks: list[Block], shuffle: bool, seed: int) -> "tf.data.Dataset":
-    """Images and labels, some blocks at a time: these are shuffled together."""
-    import tensorflow as tf
-
-    images, _ = _read(blocks[0])  # an error that all images share comes at once
-    size = max(1, SHUFFLED // len(images)) if shuffle else 1
-    epochs = itertools.count()
-
-    def groups() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        rng = generator((seed, next(epochs))) if shuffle else None
-        order = np.arange(len(blocks)) if rng is None else rng.permutation(len(blocks))
-        for start in range(0, len(order), size):
-            group = [blocks[number] for number in order[start : start + size]]
-            yield _read_group(group, rng)
-
-    # Images are not shuffled one by one: as tensors of 50 kB in many threads they left
-    # holes in memory that grew to four times their size.
-    shape = (None, *images.shape[1:])
-    signature = tf.TensorSpec(shape, "float32"), tf.TensorSpec((None,), "int32")
-    data = tf.data.Dataset.from_generator(groups, output_signature=signature)
-    return untuned(data).prefetch(1)  # one group is read while another is used

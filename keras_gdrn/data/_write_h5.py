@@ -1,16 +1,14 @@
-"""HDF5 files of rescaled images: their keys, their names, and writing them."""
+"""Rescaled data sets, written to HDF5 files as the authors do."""
 
 import os
-import re
 from pathlib import Path
+from typing import Any
 
 from keras_gdrn._checks import check_factor
-from keras_gdrn.data._datasets import SIZE_FACTORS, dataset_info
+from keras_gdrn.data._datasets import dataset_info
+from keras_gdrn.data._read_h5 import KEYS
 from keras_gdrn.data._rescaled import canvas_of, rescaled
 
-# The splits by the ends of their keys, and these by the splits.
-SPLITS = {"train": "train", "val": "validation", "test": "test"}
-KEYS = {split: key for key, split in SPLITS.items()}
 CHUNK = 256
 
 
@@ -50,18 +48,27 @@ def write_h5(
     """
     import h5py
 
-    _check_splits(name, splits, options.get("canvas"))
-    info, limit = dataset_info(name), options.get("limit")
+    info, limit, canvas = (
+        dataset_info(name),
+        options.get("limit"),
+        options.get("canvas"),
+    )
+    if not isinstance(splits, (tuple, list)) or not set(KEYS) >= set(splits) > set():
+        raise ValueError(
+            f"`splits` must be some of {tuple(KEYS)}. Received: splits={splits!r}"
+        )
+    sizes = {canvas_of(info, split, canvas) for split in splits}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"Test images of {name} have a canvas of {info.test_canvas} pixels, "
+            f"others of {info.canvas}: write them to files of their own."
+        )
     counts = {s: min(info.size(s), limit or info.size(s)) for s in splits}
-    size = canvas_of(info, splits[0], options.get("canvas"))
-    shape = (*size, info.image_shape[-1])
+    shape = (*sizes.pop(), info.image_shape[-1])
     path = Path(folder, _file_name(name, counts, shape, check_factor(factor)))
     if path.exists():  # asked before anything is read
         return path
-    data = {
-        split: rescaled(name, split, factor, batch_size=CHUNK, **options)
-        for split in splits
-    }
+    data = {s: rescaled(name, s, factor, batch_size=CHUNK, **options) for s in splits}
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     with h5py.File(partial, "w") as file:
@@ -70,7 +77,7 @@ def write_h5(
     return partial.replace(path)
 
 
-def _write_split(file, key: str, batches, count: int, shape: tuple) -> None:
+def _write_split(file: Any, key: str, batches: Any, count: int, shape: tuple) -> None:
     x = file.create_dataset(f"x_{key}", (count, *shape), "float32")
     y = file.create_dataset(f"y_{key}", (count, 1), "int32")
     start = 0
@@ -82,37 +89,9 @@ def _write_split(file, key: str, batches, count: int, shape: tuple) -> None:
         raise ValueError(f"{key} was to have {count} images and has {start}.")
 
 
-def _check_splits(name: str, splits: tuple[str, ...], canvas) -> None:
-    fits = isinstance(splits, (tuple, list)) and splits and set(splits) <= set(KEYS)
-    if not fits:
-        raise ValueError(
-            f"`splits` must be some of {tuple(KEYS)}. Received: splits={splits!r}"
-        )
-    info = dataset_info(name)
-    mixed = "test" in splits and len(splits) > 1
-    if mixed and canvas is None and info.canvas != info.test_canvas:
-        raise ValueError(
-            f"Test images of {name} have a canvas of {info.test_canvas} pixels, "
-            f"others of {info.canvas}: write them to files of their own."
-        )
-
-
 def _file_name(name: str, counts: dict[str, int], shape: tuple, factor: float) -> str:
     abbreviations = {"train": "tr", "validation": "vl", "test": "te"}
     parts = [name, *(f"{abbreviations[s]}{count}" for s, count in counts.items())]
     scale = f"{factor:.3f}".replace(".", "p")
     kind = "scte" if set(counts) == {"test"} else "sctr"
     return "_".join([*parts, f"outsize{shape[0]}-{shape[1]}", f"{kind}{scale}.h5"])
-
-
-def stated_factor(name: str, kind: str) -> float | None:
-    """The size factor in `…scte0p841…`; of `SIZE_FACTORS`, where one is so rounded.
-
-    `kind` is "te", or "tr" for that of training images in `…sctr1p000…`.
-    """
-    stated = re.search(rf"sc{kind}(\d+)p(\d+)", name)
-    if not stated:
-        return None
-    value = float(f"{stated[1]}.{stated[2]}")
-    near = [factor for factor in SIZE_FACTORS if abs(factor - value) < 1e-3]
-    return near[0] if near else value

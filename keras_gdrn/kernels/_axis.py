@@ -9,7 +9,11 @@ import cachetools
 import numpy as np
 
 from keras_gdrn._checks import check_choice
-from keras_gdrn.kernels._discrete import gaussian_derivative, support_radius
+from keras_gdrn.kernels._discrete import (
+    gaussian_derivative,
+    half_pixel_derivative,
+    support_radius,
+)
 
 BOUNDARIES = ("zero", "symmetric")
 
@@ -21,11 +25,40 @@ _VANISHED = 1e-20
 # low-rank basis costs more than the smaller channel mix saves.
 _WORTHWHILE_RANK = 0.85
 
-# Of outputs without influence: dividing by smaller ones would amplify rounding.
-_LEAST_WEIGHT = 0.01
+# Along so long an axis it is worth it to leave out the tails of narrow kernels.
+_LONG = 80
 
 # Enough for the whole networks of the paper at several image sizes.
 _CACHED_BYTES = 512 * 2**20
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """Where the values of a map lie along an axis, around the center of the image.
+
+    Attributes:
+        count: Their number.
+        spacing: Distance of neighbors, in pixels. If it is 1 they are pixels.
+        influence: A value at distance `p` from the center, in pixels, has the weight
+            `exp(-p² / (2 influence²))` in the answer; by default all weigh the same.
+        least_weight: The weight that none falls below: dividing by smaller ones would
+            amplify what has been left out, and rounding.
+    """
+
+    count: int
+    spacing: int = 1
+    influence: float = math.inf
+    least_weight: float = 0.01
+
+    @property
+    def positions(self) -> np.ndarray:
+        """In pixels from the center."""
+        return self.spacing * (np.arange(self.count) - (self.count - 1) / 2)
+
+    @property
+    def weights(self) -> np.ndarray:
+        weights = np.exp(-0.5 * (self.positions / self.influence) ** 2)
+        return np.maximum(weights, self.least_weight)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,6 +142,46 @@ def axis_operator(
     return operator
 
 
+def sampled_operator(
+    entering: Samples, leaving: Samples, pixels: int, sigma: float, order: int, boundary
+) -> np.ndarray:
+    """Matrix that applies the 1-D kernel to samples, and gives it at others.
+
+    The kernel on the pixels is a sum over them. Where a map is smooth, the sum over
+    every second or fourth pixel, times their spacing, is the same to the accuracy with
+    which the map is sampled (the trapezoidal rule). At the ends of the axis a sample
+    counts for the part of its surroundings that is inside.
+
+    Args:
+        entering: Samples of the input.
+        leaving: Samples of the output.
+        pixels: Pixels of the axis that they are samples of.
+        sigma: Standard deviation σ in pixels, at least the spacings.
+        order: Order of differentiation, at least 0.
+        boundary: As for `axis_operator`.
+
+    Returns:
+        A float64 array `(leaving.count, entering.count)`.
+    """
+    half, reach = pixels / 2, entering.spacing / 2
+    at, positions = leaving.positions[:, None], entering.positions[None, :]
+    inside = np.minimum(positions + reach, half) - np.maximum(positions - reach, -half)
+    kernel = half_pixel_derivative(sigma, order)
+    radius = len(kernel) // 2
+
+    def response(positions):
+        index = np.rint(2 * (positions - at)).astype(int)
+        return np.where(abs(index) <= radius, kernel[(index + radius) % len(kernel)], 0)
+
+    if boundary == "zero":
+        return inside * response(positions)
+    copies = math.ceil(radius / (4 * pixels)) + 1
+    periods = 2 * pixels * np.arange(-copies, copies + 1)
+    images = (response(positions + period) for period in periods)
+    mirrored = (response(pixels - positions + period) for period in periods)
+    return inside * (sum(images) + sum(mirrored))
+
+
 @cachetools.cached(
     cachetools.LRUCache(_CACHED_BYTES, getsizeof=lambda factors: factors.nbytes),
     lock=threading.Lock(),
@@ -119,8 +192,8 @@ def axis_factors(
     order: int,
     boundary: str,
     epsilon: float,
-    outputs: int | None = None,
-    influence: float = math.inf,
+    entering: Samples | None = None,
+    leaving: Samples | None = None,
     step: float = 1.0,
 ) -> AxisFactors:
     """Shared low-rank factors of `K_0, …, K_order` along one axis.
@@ -130,7 +203,7 @@ def axis_factors(
     the same matrices stacked vertically; singular values below `epsilon` times the
     largest are dropped. A signal is thus represented by about `1.55 size / sigma`
     coefficients (at `epsilon = 1e-3`). Where there are not many fewer of them than
-    pixels, on the side of the input or of the output, that side is left as it is.
+    values, on the side of the input or of the output, that side is left as it is.
 
     Guarantee: the spectral norm of `G (K_a - synthesis jets[a] analysis)` is at most
     `epsilon` times the sum of the norms of `G [K_0 | K_1 | …]` and of `G K_0`, `G K_1`,
@@ -142,36 +215,52 @@ def axis_factors(
         order: Highest order of differentiation.
         boundary: As for `axis_operator`.
         epsilon: Relative tolerance, in (0, 1).
-        outputs: How many outputs are needed, around the center; by default all.
-        influence: An output at distance `p` from the center, in pixels, has the weight
-            `exp(-p² / (2 influence²))`, at least 0.01; by default all weigh the same.
-        step: As for `gaussian_derivative`.
+        entering: Samples of the input; by default all pixels.
+        leaving: Samples of the output, around the same center; by default all pixels.
+        step: As for `gaussian_derivative`; less than 1 only between pixels.
 
     Returns:
         `AxisFactors` of read-only arrays. The same arguments give the same object.
     """
-    outputs = size if outputs is None else outputs
-    margin = (size - outputs) // 2
-    operators = np.stack(
-        [
-            axis_operator(size, sigma, a, boundary, step)[margin : margin + outputs]
-            for a in range(order + 1)
-        ]
-    )
-    distance = np.arange(outputs) - (outputs - 1) / 2
-    weights = np.exp(-0.5 * (distance / influence) ** 2)[:, None]
-    weights = np.maximum(weights, _LEAST_WEIGHT)
+    entering, leaving = entering or Samples(size), leaving or Samples(size)
+    orders = range(order + 1)
+    if entering.spacing == leaving.spacing == 1:
+        margin = (size - leaving.count) // 2
+        rows = slice(margin, margin + leaving.count)
+        matrices = [axis_operator(size, sigma, a, boundary, step)[rows] for a in orders]
+    else:
+        axis = (entering, leaving, size, sigma)
+        matrices = [sampled_operator(*axis, a, boundary) for a in orders]
+    operators, weights = np.stack(matrices), leaving.weights[:, None]
     weighted = weights * operators
     left = _leading_basis(np.concatenate(weighted, axis=1), epsilon)
     right = _leading_basis(np.concatenate(weighted, axis=0).T, epsilon)
     jets, analysis, synthesis = operators, None, None
-    if left.shape[1] < _WORTHWHILE_RANK * outputs:
+    if left.shape[1] < _WORTHWHILE_RANK * leaving.count:
         jets = left.T @ (weights * jets)
         synthesis = _frozen(left / weights)
-    if right.shape[1] < _WORTHWHILE_RANK * size:
+    if right.shape[1] < _WORTHWHILE_RANK * entering.count:
         jets = jets @ right
         analysis = _frozen(right.T)
+    if analysis is None and synthesis is None and size >= _LONG:
+        largest = float(np.linalg.norm(weighted[0], 2))
+        jets = _banded(jets, 0.005 * epsilon * largest)
     return AxisFactors(analysis, _frozen(jets), synthesis)
+
+
+def _banded(operators: np.ndarray, tail: float) -> np.ndarray:
+    """Without what lies so far from the diagonal that it sums to less than `tail`.
+
+    Its sum is put on the diagonal: what an operator makes of a constant stays.
+    """
+    outputs, size = operators.shape[1:]
+    row, column = np.arange(outputs)[:, None], np.arange(size)
+    distance = np.abs(column - row - (size - outputs) // 2)
+    far = size
+    while far and np.abs(operators * (distance >= far)).sum(axis=2).max() <= tail:
+        far -= 1
+    lost = np.where(distance > far, operators, 0.0).sum(axis=2, keepdims=True)
+    return operators * (distance <= far) + lost * (distance == 0)
 
 
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:

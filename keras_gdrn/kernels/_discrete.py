@@ -88,6 +88,28 @@ def gaussian_derivative(
     return sigma**order * np.convolve(smooth, stencil[::-1], mode="valid")[::-1]
 
 
+@functools.lru_cache(maxsize=256)
+def half_pixel_derivative(sigma: float, order: int) -> np.ndarray:
+    """`gaussian_derivative` at every half pixel, as its Fourier sum continues it.
+
+    Args:
+        sigma: Standard deviation σ in pixels, at least 1: a narrower kernel oscillates
+            between the pixels.
+        order: Order of differentiation, at least 0.
+
+    Returns:
+        A read-only float64 array of odd length, centered: every second value, from the
+        middle on, is the kernel itself.
+    """
+    radius = support_radius(sigma) + order
+    period = 2 * radius + 1
+    theta = 2 * np.pi / period * np.arange(-radius, radius + 1)
+    waves = np.exp(-0.5j * theta * np.arange(-2 * radius, 2 * radius + 1)[:, None])
+    kernel = np.real(waves @ fourier_response(theta, sigma, order)) / period
+    kernel.setflags(write=False)
+    return kernel
+
+
 @functools.lru_cache(maxsize=16)
 def spline_interpolation(radius: int, points: int, step: float) -> np.ndarray:
     """Weights of the pixels in the values between them, by the cubic spline.

@@ -10,6 +10,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_gdrn.layers._tiles import Tiles, tiled
+
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
@@ -23,17 +25,26 @@ class Grid:
 
     def along(self, axis: int, matrix) -> "Grid":
         """The matrix times each line along the axis."""
+        if tiles := tiled([matrix]):
+            return self._by_tiles(axis, tiles, self._lines(axis))
         matrix = self._tensor(matrix)
         return self._resized(axis, matrix, ops.matmul(matrix, self._lines(axis)))
 
     def stacked_along(self, axis: int, matrices: list) -> "Grid":
         """Each of the matrices times each line along the axis, stacked."""
+        if len(matrices) > 1 and (tiles := tiled(matrices)):
+            return self._by_tiles(axis, tiles, self._lines(axis))
         several = self._tensor(_one_factor(matrices, axis, ahead=True))
         values = ops.matmul(several, self._lines(axis))
         return self._resized(axis, matrices[0], values)
 
     def summed_along(self, axis: int, matrices: list) -> "Grid":
         """Of stacked terms: the sum of each matrix times the lines of its term."""
+        if tiles := tiled(matrices):
+            lines = self._lines(axis, len(matrices))
+            if axis == 0 and len(matrices) > 1:
+                lines = ops.reshape(lines, (len(matrices), self.sizes[0], -1))
+            return self._by_tiles(axis, tiles, lines, summed=True)
         several = self._tensor(_one_factor(matrices, axis, ahead=False))
         values = ops.matmul(several, self._lines(axis, len(matrices)))
         values = ops.sum(values, axis=0) if axis else values
@@ -58,6 +69,11 @@ class Grid:
             return ops.reshape(self.values, (terms * size, -1))
         shape = (math.prod(front), size, -1)
         return ops.reshape(self.values, shape if terms == 1 else (terms, *shape))
+
+    def _by_tiles(self, axis: int, tiles: Tiles, lines, summed=False) -> "Grid":
+        values = tiles.product(lines, self.values.dtype, int(axis > 0), summed)
+        sizes = (*self.sizes[:axis], tiles.outputs, *self.sizes[axis + 1 :])
+        return Grid(values, sizes)
 
     def _tensor(self, matrix):
         return ops.convert_to_tensor(matrix, self.values.dtype)

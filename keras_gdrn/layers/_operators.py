@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_gdrn import kernels
+from keras_gdrn.kernels import Samples
 from keras_gdrn.layers._jets import Factors
 from keras_gdrn.layers._spectral import spectral_operators
 from keras_gdrn.layers._windows import Window, Windows
@@ -17,17 +18,19 @@ def constant_factors(
     epsilon: float,
 ) -> Factors:
     """At each initial scale, the low-rank factors of each axis."""
+    epsilon = max(epsilon, entering.accuracy.epsilon)
 
-    def factors(scale, step, size, outputs, whole, influence):
-        rule = "symmetric" if is_mirrored(size, whole, boundary) else "zero"
+    def factors(scale, step, given: Samples, asked: Samples, whole: int):
+        pixels = min(given.count * given.spacing, whole)
+        rule = "symmetric" if is_mirrored(pixels, whole, boundary) else "zero"
         return kernels.axis_factors(
-            size, scale * sigma, order, rule, epsilon, outputs, influence, step
+            pixels, scale * sigma, order, rule, epsilon, given, asked, step
         )
 
     return tuple(
         tuple(
-            factors(scale, step, *axis, asked.influence)
-            for axis in _axes(given, asked, whole)
+            factors(scale, step, *axis)
+            for axis in zip(given.axes, asked.axes, whole, strict=True)
         )
         for scale, step, given, asked, whole in _scales(entering, leaving)
     )
@@ -68,7 +71,7 @@ def factors_in_graph(
     # Whole maps have one size: all scales at once, as the operations are most of what
     # tracing and exporting a network costs then.
     scales = _scales(entering, leaving)
-    alike = entering.extent is None and set(entering.steps) == {1.0}
+    alike = entering.accuracy.extent is None and set(entering.steps) == {1.0}
     together = len(scales) if alike else 1
     factors = []
     for first in range(0, len(scales), together):

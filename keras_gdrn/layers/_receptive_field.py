@@ -8,6 +8,7 @@ that come after (see `_windows.deviation_before`).
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -27,9 +28,6 @@ from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
-# Default half-width of the windows, in standard deviations.
-RECEPTIVE_FIELD = 2.5
-
 # Exact types: what a subclass does with a map is not known.
 _CONVOLUTIONS = {GaussDerConv: 1, GaussDerResidualBlock: 2}
 
@@ -46,10 +44,15 @@ class _Value:
         is_map: Whether it has positions.
         deviation: Standard deviation of its influence on the answer, in units of the
             initial scale.
+        sigma: Smallest scale at which it is written or read, in the same units; zero
+            where it is needed at every pixel.
+        readers: Smallest scale at which it is read.
     """
 
     is_map: bool
     deviation: float = 0.0
+    sigma: float = 0.0
+    readers: float = math.inf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +76,23 @@ class _Call:
         """Scales of the convolutions that it consists of."""
         times = _CONVOLUTIONS.get(type(self.layer), 0)
         return [self.layer.sigma] * times if times else []
+
+    @property
+    def sigma(self) -> float:
+        """Scale at which it reads: at every pixel if it selects, or σ may change."""
+        if not self.output.is_map or self.learns_sigma:
+            return 0.0
+        return self.layer.sigma if self.sigmas else math.inf
+
+    @property
+    def learns_sigma(self) -> bool:
+        layer = getattr(self.layer, "conv1", self.layer)
+        return bool(self.sigmas) and layer.trainable_sigma
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether values of its inputs come out where they were."""
+        return type(self.layer) is not GaussDerConv
 
 
 class Course:
@@ -99,6 +119,7 @@ class Course:
         for call in self.calls:
             self._check(call, rank)
         self._measure()
+        self._sample()
 
     def check_central(self) -> None:
         """Raises `SeesMore` unless the answer is read at the center alone."""
@@ -110,6 +131,8 @@ class Course:
                     f"its layer {call.layer.name!r} selects the spatial "
                     f"{call.layer.mode}imum"
                 )
+            if call.learns_sigma:
+                raise SeesMore(f"its layer {call.layer.name!r} learns its scale")
 
     def run(self, images, answer: Windows, training: bool | None) -> Any:
         """Applies the network to packed maps.
@@ -125,7 +148,7 @@ class Course:
         """
 
         def windows(value: _Value) -> Windows:
-            return dataclasses.replace(answer, deviation=value.deviation)
+            return _windows_of(value, answer)
 
         def argument(leaf, call: _Call):
             if not isinstance(leaf, _Value):
@@ -154,8 +177,7 @@ class Course:
         for call in self.calls:
             layer = call.layer
             entering, leaving = (
-                dataclasses.replace(answer, deviation=value.deviation)
-                for value in (call.inputs[0], call.output)
+                _windows_of(value, answer) for value in (call.inputs[0], call.output)
             )
             if type(layer) is GaussDerConv:
                 yield layer, entering, leaving
@@ -215,6 +237,23 @@ class Course:
                 smallest = min(value.deviation for value in call.inputs)
                 call.output.deviation = smallest
 
+    def _sample(self) -> None:
+        """How finely each map is sampled: as the layers around it need it.
+
+        It is read at no more places than it was written at, so that what a skip
+        connection brings is among its values.
+        """
+        self.result.readers = 0.0
+        for call in reversed(self.calls):
+            limit = min(call.sigma, call.output.readers if call.passes_on else math.inf)
+            for value in call.inputs:
+                value.readers = min(value.readers, limit)
+        for call in self.calls:
+            if call.sigmas:
+                call.output.sigma = min(call.sigma, call.output.readers)
+            elif call.output.is_map:
+                call.output.sigma = max(value.sigma for value in call.inputs)
+
     def _cropped(self, x, windows: Windows, within: Windows):
         return self._as_layers_take(cropped(self._channels_last(x), windows, within))
 
@@ -223,6 +262,10 @@ class Course:
 
     def _as_layers_take(self, x):
         return keras.ops.moveaxis(x, -1, 1) if self.channels_first else x
+
+
+def _windows_of(value: _Value, answer: Windows) -> Windows:
+    return dataclasses.replace(answer, deviation=value.deviation, sigma=value.sigma)
 
 
 def in_mode(layer, training: bool | None) -> dict:

@@ -21,6 +21,7 @@ from keras_gdrn.layers._arguments import (
 )
 from keras_gdrn.layers._operators import constant_factors, factors_in_graph
 from keras_gdrn.layers._scale_scope import (
+    ScaledLayer,
     current_scales,
     current_windows,
     whole_maps,
@@ -29,7 +30,7 @@ from keras_gdrn.layers._windows import Windows, folded, unfolded
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
-class GaussDerConv(keras.layers.Layer):
+class GaussDerConv(ScaledLayer):
     """Convolution with learned combinations of Gaussian derivatives at one scale.
 
     `y = activation(Σ_α m(α) C_α σ^|α| (δ^α T(·; σ)) * x + b)`, with learned `C_α`

@@ -6,7 +6,7 @@ from keras import ops
 from keras_gdrn.layers._arguments import check_data_format
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._jets import pointwise
-from keras_gdrn.layers._scale_scope import between, current_windows
+from keras_gdrn.layers._scale_scope import ScaledLayer, between, current_windows
 from keras_gdrn.layers._windows import cropped
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
@@ -23,7 +23,7 @@ _SHARED_WITH_PROJECTION = (
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
-class GaussDerResidualBlock(keras.layers.Layer):
+class GaussDerResidualBlock(ScaledLayer):
     """Two Gaussian derivative convolutions at one scale, and a skip connection.
 
     `M(x) = ReLU(skip(x) + BN(w_2 * ReLU(BN(w_1 * x))))`, where `w_1` and `w_2` are

@@ -6,15 +6,13 @@ from keras import ops
 
 from keras_gdrn._checks import check_choice, check_reach, is_positive
 from keras_gdrn.layers._arguments import check_options
-from keras_gdrn.layers._receptive_field import (
-    RECEPTIVE_FIELD,
-    Course,
-    SeesMore,
-    in_mode,
-)
+from keras_gdrn.layers._receptive_field import Course, SeesMore, in_mode
 from keras_gdrn.layers._scale_scope import scale_scope
-from keras_gdrn.layers._windows import Windows
+from keras_gdrn.layers._windows import Accuracy, Windows, extent_of, tolerance_of
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
+
+# By name: windows of 2.5 standard deviations, and all that the layers give.
+TOLERANCES = {"fast": tolerance_of(2.5), "exact": 0.0}
 
 # Half-width of the windows in standard deviations; `None` for whole maps, or "auto".
 Extent = float | str | None
@@ -48,15 +46,24 @@ class ScaleChannels(keras.layers.Layer):
         receptive_field: Half-width of the windows, in standard deviations of the
             effective receptive field: for the input of a layer `σ_0 √(Σ σ²)` over that
             layer and those that follow, of which the last counts twice. `None`
-            evaluates whole maps, as the paper does. `"auto"` takes 2.5 where that can
-            be done: where the network ends in central selection, and its other layers
-            act at each position or are layers of this package; otherwise `None`.
+            evaluates whole maps, as the paper does. `"auto"` takes what the tolerance
+            allows where that can be done: where the network ends in central selection,
+            and its other layers act at each position or are layers of this package,
+            whose scales are not learned; otherwise `None`.
         subpixel: Whether channels with `σ_0 < 1` look between the pixels: they take
             their kernels from a grid of step `σ_0`, on which these are those that
             σ_0 = 1 has on the pixels, and the maps are interpolated there (see
             `kernels.gaussian_derivative`). On an image of half the size the channel
             σ_0 = 1/2 then gives more nearly what σ_0 = 1 gives on the whole one.
             `False` is the paper's discretization.
+        tolerance: Share of the influence on the answer, relative to that of the
+            center, that may be left out, in (0, 0.5). From it follow the windows, the
+            least relative tolerance of the layers' operators, and how finely coarse
+            maps are sampled (docs/how_a_layer_is_evaluated.md). `"fast"` is 0.044,
+            windows of 2.5 standard deviations; `"exact"` evaluates whole maps at every
+            pixel, by the `epsilon` of each layer, for comparisons with the paper.
+            `None` is what `receptive_field` leaves out, if it is given; `"exact"` for
+            a network that gives maps, whose error nothing coarser hides; else `"fast"`.
 
     Input shape:
         `(batch, …)`, what the network takes.
@@ -65,12 +72,13 @@ class ScaleChannels(keras.layers.Layer):
         `(batch, scale, …)`, scales in the order of `sigma0`.
 
     Raises:
-        ValueError: If `sigma0` is empty or holds a value that is not finite and
-            positive, or at which a layer is wider than its maps, which is told when
-            the layer is built or applied to a `keras.Input`; if the network has been
-            built for inputs of another shape; if `receptive_field` is a number and the
-            network has a layer that cannot work on windows; if `subpixel` is neither
-            `True` nor `False`; or if one `ScaleChannels` is applied inside another.
+        ValueError: If `tolerance` is out of its range; if `sigma0` is empty or holds a
+            value that is not finite and positive, or at which a layer is wider than its
+            maps, which is told when the layer is built or applied to a `keras.Input`;
+            if the network has been built for inputs of another shape; if
+            `receptive_field` is a number and the network has a layer that cannot work
+            on windows; if `subpixel` is neither `True` nor `False`; or if one
+            `ScaleChannels` is applied inside another.
 
     Example:
 
@@ -86,6 +94,7 @@ class ScaleChannels(keras.layers.Layer):
         sigma0,
         receptive_field: Extent = "auto",
         subpixel: bool = False,
+        tolerance: float | str | None = None,
         **kwargs,
     ):
         check_options(self, ScaleChannels, kwargs)
@@ -99,6 +108,7 @@ class ScaleChannels(keras.layers.Layer):
         self.sigma0 = _checked_scales(sigma0)
         self.receptive_field = _checked_receptive_field(receptive_field)
         self.subpixel = check_choice("subpixel", subpixel, (False, True))
+        self.tolerance = _checked_tolerance(tolerance)
         if _has(network, ScaleChannels):
             raise ValueError(
                 "`ScaleChannels` cannot be nested in another `ScaleChannels`. "
@@ -108,9 +118,9 @@ class ScaleChannels(keras.layers.Layer):
 
     def build(self, input_shape):
         if not self.network.built:
-            with scale_scope(self.sigma0, self.subpixel):
+            with scale_scope(self.sigma0, self.subpixel, building=True):
                 self.network.build(input_shape)
-        self._course, self._extent = self._planned(len(input_shape))
+        self._course, self._accuracy = self._planned(len(input_shape))
         if self._course is not None:  # the maps of all layers are as large as the image
             self._check_network_takes(tuple(input_shape), self._course.channel_axis)
             first = 2 if self._course.channels_first else 1
@@ -137,7 +147,7 @@ class ScaleChannels(keras.layers.Layer):
         if course.channels_first:
             images = ops.moveaxis(images, 1, -1)
         spatial = tuple(ops.shape(images)[1:-1])
-        windows = Windows(spatial, sigma0, self.subpixel, self._extent)
+        windows = Windows(spatial, sigma0, self.subpixel, self._accuracy)
         outputs = course.run(images, windows, training)
         if not course.result.is_map:
             return _scales_apart(outputs, len(sigma0))
@@ -152,7 +162,7 @@ class ScaleChannels(keras.layers.Layer):
             output. None if the network is applied to whole, folded maps.
         """
         if self._course is not None:
-            windows = Windows(spatial, self.sigma0, self.subpixel, self._extent)
+            windows = Windows(spatial, self.sigma0, self.subpixel, self._accuracy)
             yield from self._course.convolutions(windows)
 
     def _check_network_takes(self, input_shape: tuple, channel_axis: int) -> None:
@@ -179,13 +189,14 @@ class ScaleChannels(keras.layers.Layer):
                 stacklevel=2,
             )
 
-    def _planned(self, rank: int) -> tuple[Course | None, float | None]:
-        """The network call by call if it can do with packed maps, and their extent."""
+    def _planned(self, rank: int) -> tuple[Course | None, Accuracy]:
+        """The network call by call if it can do with packed maps, and how exactly."""
         explicit = self.receptive_field not in (None, "auto")
-        course = None
+        exact = self.tolerance == "exact"
+        course, central = None, self.receptive_field is not None and not exact
         try:
             course = Course(self.network, rank)
-            if self.receptive_field is not None:
+            if central:
                 course.check_central()
         except SeesMore as reason:
             if explicit:
@@ -196,9 +207,22 @@ class ScaleChannels(keras.layers.Layer):
                     f"`receptive_field=None`. Received: network={self.network.name!r}, "
                     f"receptive_field={self.receptive_field!r}"
                 ) from None
-            return course, None
-        field = self.receptive_field
-        return course, RECEPTIVE_FIELD if isinstance(field, str) else field
+            central = False
+        # Maps that the network gives are anyone's, and nothing coarser hides an error.
+        maps = course is None or course.result.is_map
+        return course, self._accuracy_of(central, maps)
+
+    def _accuracy_of(self, central: bool, maps: bool) -> Accuracy:
+        field, tolerance = self.receptive_field, self.tolerance
+        extent = None if isinstance(field, str) else field
+        if tolerance is None:
+            windows = "fast" if extent is None else tolerance_of(extent)
+            tolerance = "exact" if maps or field is None else windows
+        if isinstance(tolerance, str):
+            tolerance = TOLERANCES[tolerance]
+        if not central:
+            return Accuracy(tolerance)
+        return Accuracy(tolerance, extent or extent_of(tolerance))
 
     def compute_output_shape(self, input_shape):
         batch, *rest = self.network.compute_output_shape(input_shape)
@@ -226,6 +250,7 @@ class ScaleChannels(keras.layers.Layer):
         config["sigma0"] = list(self.sigma0)
         config["receptive_field"] = self.receptive_field
         config["subpixel"] = self.subpixel
+        config["tolerance"] = self.tolerance
         return config
 
     @classmethod
@@ -276,5 +301,16 @@ def _checked_receptive_field(value) -> Extent:
             "`receptive_field` must be a finite, positive number of standard "
             "deviations, None for whole maps, or 'auto'. "
             f"Received: receptive_field={value!r}"
+        )
+    return float(value)
+
+
+def _checked_tolerance(value) -> float | str | None:
+    if value is None or (isinstance(value, str) and value in TOLERANCES):
+        return value
+    if isinstance(value, str) or not is_positive(value) or value >= 0.5:
+        raise ValueError(
+            "`tolerance` must be a number in (0, 0.5), 'fast', 'exact', or None. "
+            f"Received: tolerance={value!r}"
         )
     return float(value)

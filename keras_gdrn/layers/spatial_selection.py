@@ -8,14 +8,14 @@ from keras_gdrn.layers._arguments import (
     check_rank,
 )
 from keras_gdrn.layers._maximum import maximum
-from keras_gdrn.layers._scale_scope import current_windows
+from keras_gdrn.layers._scale_scope import ScaledLayer, current_windows
 from keras_gdrn.layers._windows import central, maximal
 
 MODES = ("center", "max")
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
-class SpatialSelection(keras.layers.Layer):
+class SpatialSelection(ScaledLayer):
     """Selects one value from each feature map.
 
     `"center"`: the value at the central pixel, `F(x_center)`; along an axis of even

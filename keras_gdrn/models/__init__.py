@@ -1,10 +1,19 @@
 """Gaussian derivative residual networks, built from the layers of this package."""
 
+from keras_gdrn.models._architectures import (
+    ARCHITECTURES,
+    SIX_SCALES,
+    Architecture,
+    architecture,
+)
 from keras_gdrn.models._builders import gauss_der_resnet, scale_channel
+from keras_gdrn.models._card import Card
+from keras_gdrn.models._classify import Answer, classify, decode_predictions
 from keras_gdrn.models._copies import only_layer
+from keras_gdrn.models._first_and_last import with_classes, with_preprocess
+from keras_gdrn.models._from_preset import from_preset, list_presets, save_to_preset
 from keras_gdrn.models._head import HEAD_INITIALIZERS, head_initializers
-from keras_gdrn.models._presets import PRESETS, SIX_SCALES, Preset, from_preset
-from keras_gdrn.models._trained import TRAINED, Trained
+from keras_gdrn.models._preprocess import Preprocess
 from keras_gdrn.models._transfer import (
     feature_extractor,
     with_input_shape,
@@ -12,18 +21,26 @@ from keras_gdrn.models._transfer import (
 )
 
 __all__ = [
+    "ARCHITECTURES",
     "HEAD_INITIALIZERS",
-    "PRESETS",
     "SIX_SCALES",
-    "TRAINED",
-    "Preset",
-    "Trained",
+    "Answer",
+    "Architecture",
+    "Card",
+    "Preprocess",
+    "architecture",
+    "classify",
+    "decode_predictions",
     "feature_extractor",
     "from_preset",
     "gauss_der_resnet",
     "head_initializers",
+    "list_presets",
     "only_layer",
+    "save_to_preset",
     "scale_channel",
+    "with_classes",
     "with_input_shape",
+    "with_preprocess",
     "with_sigma0",
 ]

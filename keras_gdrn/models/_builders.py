@@ -64,8 +64,7 @@ def scale_channel(
         order: Highest order of differentiation.
         zero_order: Whether every layer but the first has the zero-order term.
         separable_blocks: How many of the last blocks are depthwise-separable.
-        residual: `False` replaces each block by one layer without skip connection,
-            as in the earlier Gaussian derivative networks (Lindeberg 2022).
+        residual: `False` replaces each block by one layer without skip connection.
         spatial_selection: `"center"` or `"max"`.
         head_initializer: How the last layer begins, as `head_initializers`:
             `"positive"` or `"he_uniform"`.
@@ -134,6 +133,7 @@ def gauss_der_resnet(
     scale_dropout: float = 0.0,
     receptive_field: float | str | None = "auto",
     subpixel: bool = False,
+    tolerance: float | str | None = None,
     name: str = "gauss_der_resnet",
     **channel,
 ) -> keras.Model:
@@ -154,6 +154,8 @@ def gauss_der_resnet(
             for whole maps, as in the paper.
         subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
             `ScaleChannels`.
+        tolerance: How exactly the maps are evaluated, as `ScaleChannels`: `"exact"`
+            for comparisons with the paper.
         **channel: Further arguments of `scale_channel`.
 
     Returns:
@@ -172,7 +174,7 @@ def gauss_der_resnet(
     network = scale_channel(input_shape, classes, widths, ratio, **channel)
     image = keras.Input(input_shape, name="image")
     scores = ScaleChannels(
-        network, sigma0, receptive_field, subpixel, name="scale_channels"
+        network, sigma0, receptive_field, subpixel, tolerance, name="scale_channels"
     )(image)
     pooling = ScalePooling(
         scale_pooling, dropout=scale_dropout, name="scale_pooling", dtype="float32"

@@ -43,6 +43,7 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
         "sigma0": layer.sigma0,
         "receptive_field": layer.receptive_field,
         "subpixel": layer.subpixel,
+        "tolerance": layer.tolerance,
         **changes,
     }
     kind = type(layer)  # a subclass stays one
@@ -64,7 +65,7 @@ def only_layer(model: keras.Model, kind: type) -> Any:
 
     Example:
 
-    >>> only_layer(from_preset("digits"), ScalePooling).mode
+    >>> only_layer(architecture("digits"), ScalePooling).mode
     'max'
     """
     layers = [layer for layer in model.layers if isinstance(layer, kind)]

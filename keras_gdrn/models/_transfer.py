@@ -1,6 +1,6 @@
 """The same weights at other scales, on images of another size, or up to a layer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -8,6 +8,7 @@ import keras
 from keras_gdrn._checks import check_input_shape
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models._copies import only_layer, scale_channels_like
+from keras_gdrn.models._preprocess import Preprocess
 
 
 def with_sigma0(
@@ -15,6 +16,7 @@ def with_sigma0(
     sigma0: Sequence[float],
     receptive_field: float | str | None = "kept",
     subpixel: bool | str = "kept",
+    tolerance: float | str | None = "kept",
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
@@ -29,6 +31,8 @@ def with_sigma0(
             for whole maps; `"kept"` for what the model has.
         subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
             `ScaleChannels`; `"kept"` for what the model does.
+        tolerance: How exactly the maps are evaluated, as `ScaleChannels`; `"kept"` for
+            what the model has.
 
     Returns:
         Functional model like `model`, with these scale channels.
@@ -38,7 +42,7 @@ def with_sigma0(
             by it. A single scale channel becomes a network by `ScaleChannels(channel,
             sigma0)`.
     """
-    image_shape = _image_shape(model)
+    shape = image_shape(model)
     if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
         raise ValueError(
             "`with_sigma0` takes a model that applies `ScaleChannels`; a single scale "
@@ -46,7 +50,11 @@ def with_sigma0(
             f"Received: model={model.name!r} with no such layer"
         )
 
-    options = {"receptive_field": receptive_field, "subpixel": subpixel}
+    options = {
+        "receptive_field": receptive_field,
+        "subpixel": subpixel,
+        "tolerance": tolerance,
+    }
     changes = {name: options[name] for name in options if options[name] != "kept"}
 
     def rescaled(layer):
@@ -54,7 +62,7 @@ def with_sigma0(
             return scale_channels_like(layer, sigma0=sigma0, **changes)
         return layer
 
-    return _rebuilt(model, image_shape, rescaled)
+    return _rebuilt(model, shape, rescaled)
 
 
 def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
@@ -70,17 +78,37 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
     Raises:
         ValueError: If the number of dimensions or channels differs from the model's.
     """
-    _check_same_kind(model, check_input_shape(input_shape))
+    shape = check_input_shape(input_shape)
+    return replace_layers(model, lambda layer: layer, shape)
 
-    def resized(layer):
-        if isinstance(layer, ScaleChannels):
-            network = layer.network
-            if isinstance(network, keras.Model):
-                network = with_input_shape(network, input_shape)
-            return scale_channels_like(layer, network=network)
-        return layer
 
-    return _rebuilt(model, input_shape, resized)
+def replace_layers(
+    model: keras.Model,
+    replace: Callable[[Any], Any],
+    input_shape: tuple | None = None,
+) -> keras.Model:
+    """A model with each layer replaced, also those that its `ScaleChannels` apply.
+
+    Args:
+        model: Functional model with one input.
+        replace: What stands for a layer, given it; the layer itself shares its weights.
+        input_shape: Shape of an image; by default the model's, and that of each
+            network that it applies.
+    """
+    if input_shape is not None:
+        _check_same_kind(model, input_shape)
+
+    def replaced(layer):
+        if not isinstance(layer, ScaleChannels):
+            if isinstance(layer, Preprocess):  # knows the shape that it was built for
+                layer = Preprocess.from_config(layer.get_config())
+            return replace(layer)
+        network = layer.network
+        if isinstance(network, keras.Model):
+            network = replace_layers(network, replace, input_shape)
+        return scale_channels_like(layer, network=network)
+
+    return _rebuilt(model, input_shape, replaced)
 
 
 def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
@@ -102,7 +130,7 @@ def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
 
     Example:
 
-    >>> model = from_preset("rescaled_cifar10")
+    >>> model = architecture("rescaled_cifar10")
     >>> feature_extractor(model, "block2").output_shape
     (None, 6, 64, 64, 64)
     """
@@ -134,18 +162,18 @@ def _up_to(model: keras.Model, name: str, instead: Any = None) -> keras.Model:
 
         return call
 
-    image = _image_like(model, _image_shape(model))
+    image = image_like(model)
     graph = model._functional if isinstance(model, keras.Sequential) else model
     graph._run_through_graph([image], operation_fn=operation)
     return keras.Model(image, outputs[0], name=f"{model.name}_{name}")
 
 
 def _rebuilt(model: keras.Model, input_shape, replace) -> keras.Model:
-    image = _image_like(model, input_shape)
+    image = image_like(model, input_shape)
     return keras.models.clone_model(model, input_tensors=image, clone_function=replace)
 
 
-def _image_shape(model: keras.Model) -> tuple:
+def image_shape(model: keras.Model) -> tuple:
     inputs = getattr(model, "inputs", None) or []
     if len(inputs) != 1:
         raise ValueError(
@@ -156,8 +184,9 @@ def _image_shape(model: keras.Model) -> tuple:
     return tuple(inputs[0].shape[1:])
 
 
-def _image_like(model: keras.Model, input_shape) -> Any:
-    """An input of the model's name and dtype."""
+def image_like(model: keras.Model, input_shape: tuple | None = None) -> Any:
+    """An input of the model's name and dtype, and shape unless another is given."""
+    input_shape = input_shape or image_shape(model)
     (source,) = model.inputs
     # The tensor's own name is another one, unless the input was given a name.
     name = source._keras_history.operation.name
@@ -165,9 +194,10 @@ def _image_like(model: keras.Model, input_shape) -> Any:
 
 
 def _check_same_kind(model: keras.Model, input_shape: tuple) -> None:
-    expected = _image_shape(model)
+    expected = image_shape(model)
     if len(input_shape) != len(expected) or input_shape[-1] != expected[-1]:
         raise ValueError(
             f"`input_shape` must have {len(expected)} dimensions and {expected[-1]} "
-            f"channels, as the model's {expected}. Received: input_shape={input_shape}"
+            f"channels, the last of them, as the model's {expected}. "
+            f"Received: input_shape={input_shape}"
         )

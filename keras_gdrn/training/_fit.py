@@ -116,7 +116,7 @@ def fit(
 
     Example:
 
-    >>> model = from_preset("rescaled_cifar10")
+    >>> model = architecture("rescaled_cifar10")
     >>> recipe = RECIPES["rescaled_cifar10"]
     >>> data = rescaled("cifar10", "train", batch_size=45, shuffle=True)
     >>> fit(model, recipe, data, out="runs/cifar10").history["accuracy"][-1]

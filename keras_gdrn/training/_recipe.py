@@ -69,7 +69,9 @@ class Recipe:
     def optimizer(self, steps_per_epoch: int) -> keras.optimizers.Optimizer:
         """AdamW with the learning rate's schedule, for epochs of so many steps."""
         optimizer = keras.optimizers.AdamW(
-            self.schedule(steps_per_epoch), weight_decay=self.weight_decay
+            self.schedule(steps_per_epoch),
+            weight_decay=self.weight_decay,
+            epsilon=1e-8,  # that of the authors' framework; Keras has 1e-7
         )
         optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
         return optimizer

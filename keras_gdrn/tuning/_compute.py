@@ -45,7 +45,7 @@ def multiply_adds(model: keras.Model) -> int:
     Example:
 
     >>> multiply_adds(gauss_der_resnet((64, 64, 3), 10, [16, 32], 1.2, [1.0, 2.0]))
-    9827280
+    5567222
     """
     return sum(_of_convolution(*convolution) for convolution in _convolutions(model))
 

@@ -3,11 +3,15 @@
 An error of any other kind would be taken for a failed trial, and the search go on.
 """
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from keras_tuner.errors import FatalTypeError, FatalValueError
+
+from keras_gdrn.evaluation._test_data import DivergedError
+from keras_gdrn.training._pipeline import data_errors
 
 _INSTEAD = {
     "batch_size": "A search chooses it; `SearchSpace(batch_size=({},))` fixes it.",
@@ -64,6 +68,51 @@ def check_batches(data: Any, sizes: tuple[int, ...]) -> None:
             "or fix it by `SearchSpace(batch_size=(32,))`. "
             f"Received: {type(data).__name__}"
         )
+
+
+def check_watched(callbacks: Iterable[Any]) -> None:
+    """Raises an error if a callback waits for what comes after the training."""
+    for callback in callbacks:
+        watched = str(getattr(callback, "monitor", None))
+        # A `ModelCheckpoint` has a monitor, but may not use it.
+        if getattr(callback, "save_best_only", True) and watched.startswith("val_"):
+            raise FatalValueError(
+                'A callback of a trial must watch "loss" or "accuracy", of the '
+                "training; the validation comes after it. Received: "
+                f"{type(callback).__name__} with monitor={watched!r}"
+            )
+
+
+def check_objective(callbacks: Iterable[Any], found: Mapping[str, float]) -> None:
+    """Raises an error, before the training, if a trial will not have the objective.
+
+    Args:
+        callbacks: Those of Keras Tuner's know the tuner.
+        found: The objectives that a trial has.
+    """
+    for callback in callbacks:
+        tuner = getattr(callback, "tuner", None)
+        if tuner is not None and not tuner.oracle.objective.has_value(found):
+            raise FatalValueError(
+                f"The objective must be of {', '.join(found)}; val_accuracy needs "
+                "validation data of size factor 1, and the other names an "
+                '`Objective`, such as `keras_tuner.Objective("val_mean_accuracy", '
+                f'"max")`. Received: {tuner.oracle.objective}'
+            )
+
+
+@contextlib.contextmanager
+def data_errors_are_fatal() -> Iterator[None]:
+    """Ends the search by an error that would be that of every trial.
+
+    Of a network that has diverged, the trial alone fails.
+    """
+    try:
+        yield
+    except data_errors() as error:
+        if isinstance(error.__cause__, DivergedError):
+            raise
+        raise FatalValueError(str(error)) from error
 
 
 def _split(data: Any, share: float) -> tuple[tuple, tuple]:

@@ -1,24 +1,29 @@
 """The networks of this package as a hypermodel of Keras Tuner."""
 
-import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
 import keras_tuner
 
 from keras_gdrn.evaluation import scale_generalization
-from keras_gdrn.evaluation._test_data import DivergedError, check_datasets
+from keras_gdrn.evaluation._test_data import check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
-from keras_gdrn.training._pipeline import data_errors
+from keras_gdrn.tuning._callbacks import Trained, pass_through
 from keras_gdrn.tuning._compute import multiply_adds, parameters
-from keras_gdrn.tuning._data import check_batches, refuse, training_and_tests
+from keras_gdrn.tuning._data import (
+    check_batches,
+    check_objective,
+    check_watched,
+    data_errors_are_fatal,
+    refuse,
+    training_and_tests,
+)
 from keras_gdrn.tuning._search_space import SearchSpace
-
-_PAPER = SearchSpace()
 
 
 class GaussDerResNetHyperModel(keras_tuner.HyperModel):
@@ -38,7 +43,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     Args:
         input_shape: Shape of an image, `(height, width, channels)`.
         classes: Number of classes.
-        space: A `SearchSpace`.
+        space: A `SearchSpace`; by default `SearchSpace.for_images` of this size.
         recipe: A `Recipe`: all of the training that is not searched. Its share of
             warm-up is kept where a trial has fewer epochs.
         single_scale_epochs: So many epochs train one scale channel, at σ_0 = 1; the
@@ -48,8 +53,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         **network: Further arguments of `gauss_der_resnet`, which are not searched.
 
     Raises:
-        ValueError: If `single_scale_epochs` is negative, or `space` has networks that
-            cannot be built: their last layer reaches beyond the image at σ_0 = 1.
+        ValueError: If `single_scale_epochs` is negative, or `space` is given and has
+            networks whose last layer reaches beyond the image at σ_0 = 1.
 
     Example:
 
@@ -63,7 +68,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         input_shape: tuple[int, int, int],
         classes: int,
         *,
-        space: SearchSpace = _PAPER,
+        space: SearchSpace | None = None,
         recipe: Recipe = RECIPES["rescaled_cifar10"],
         single_scale_epochs: int = 0,
         max_parameters: int | None = None,
@@ -77,13 +82,14 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 f"Received: single_scale_epochs={single_scale_epochs}"
             )
         self.shape = {"input_shape": input_shape, "classes": classes}
-        self.space = space
+        self.space = space or SearchSpace.for_images(max(input_shape[:-1]))
         self.base_recipe = recipe
         self.single_scale_epochs = single_scale_epochs
         self.max_parameters = max_parameters
         self.max_multiply_adds = max_multiply_adds
         self.network = network
-        self._check_reach()
+        if space is not None:
+            self._check_reach()
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """The network, compiled by its recipe (which `fit` does anew for its data)."""
@@ -119,6 +125,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         epochs: int | None = None,
         initial_epoch: int = 0,
         seed: int = 0,
+        out: str | os.PathLike | None = None,
         callbacks: Sequence[keras.callbacks.Callback] = (),
         verbose: int | str = "auto",
         **others: Any,
@@ -142,7 +149,10 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 recipe. A trial that goes on from another one, as Hyperband's do, has
                 a learning rate schedule of its own.
             seed: Seed of shuffling, augmentation and dropout.
-            callbacks, verbose: As `keras.Model.fit`.
+            out: Folder for the checkpoints of this trial, from which the same call goes
+                on. `search_on_ray` gives each trial one.
+            callbacks, verbose: As `keras.Model.fit`. No callback can watch the
+                validation, which comes after the training.
             **others: None: what else `keras.Model.fit` takes, the recipe and the space
                 decide. The error says what to write instead.
 
@@ -154,25 +164,32 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 argument does not fit. It ends the search.
         """
         refuse(others)
+        check_watched(callbacks)
         data, tests = training_and_tests(x, y, validation_data, validation_split)
         check_batches(data, self.space.batch_size)
-        with _data_errors_are_fatal():
+        check_objective(callbacks, _objectives(dict.fromkeys(tests, 0.0)))
+        with data_errors_are_fatal():
             check_datasets(model, tests)
         cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
         excess = self._excess(hp, cost)
         if excess:
             print(f"Not trained: {excess}")
-            _pass_through(callbacks, model)
+            pass_through(callbacks, model)
             return {**cost, "over_budget": 1, **_objectives(dict.fromkeys(tests, 0.0))}
 
         def batches(stage: Stage) -> Any:
             return data(stage.recipe.batch_size) if callable(data) else data
 
         stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
-        options = {"seed": seed, "callbacks": callbacks, "verbose": verbose}
-        with _data_errors_are_fatal():
+        trained = Trained()
+        options = {"seed": seed, "callbacks": [*callbacks, trained], "out": out}
+        with data_errors_are_fatal():
             # A trial that diverges is a bad one, not a failure.
-            train_in_stages(model, stages, batches, check_finite=False, **options)
+            train_in_stages(
+                model, stages, batches, check_finite=False, verbose=verbose, **options
+            )
+            if not trained.now:  # but before: what is judged is what is kept
+                pass_through(callbacks, model)
             result = scale_generalization(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}
@@ -218,41 +235,17 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         sigma = ratio ** (blocks + 1)
         if sigma > self._side:
             raise ValueError(
-                f"`space` must not reach beyond the image of {self._side} pixels. "
+                f"`space` must not reach beyond the image of {self._side} pixels, as "
+                "the default space does not. "
                 f"Received: space with ratio {ratio:g} and {blocks} blocks, which "
                 f"reach {sigma:.1f} pixels"
             )
-
-
-@contextlib.contextmanager
-def _data_errors_are_fatal() -> Iterator[None]:
-    """Ends the search by an error that would be that of every trial.
-
-    Of a network that has diverged, the trial alone fails.
-    """
-    try:
-        yield
-    except data_errors() as error:
-        if isinstance(error.__cause__, DivergedError):
-            raise
-        raise keras_tuner.errors.FatalValueError(str(error)) from error
 
 
 def _reach(architecture: Mapping[str, Any]) -> float:
     """σ of the last layer in the last scale channel, in pixels."""
     last = architecture["ratio"] ** len(architecture["widths"])
     return last * max(architecture["sigma0"])
-
-
-def _pass_through(
-    callbacks: Sequence[keras.callbacks.Callback], model: keras.Model
-) -> None:
-    """An epoch without training: every trial has a checkpoint, for who may ask."""
-    every = keras.callbacks.CallbackList(list(callbacks), model=model)
-    every.on_train_begin()
-    every.on_epoch_begin(0)
-    every.on_epoch_end(0)
-    every.on_train_end()
 
 
 def _objectives(accuracies: Mapping[float, float]) -> dict[str, float]:

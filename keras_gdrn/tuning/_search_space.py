@@ -6,13 +6,13 @@ from typing import Any
 
 import keras_tuner
 
-from keras_gdrn.models import PRESETS, SIX_SCALES
+from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
 # The paper's values for CIFAR-10.
-_STEM_WIDTH, *_WIDTHS = PRESETS["rescaled_cifar10"].widths
+_STEM_WIDTH, *_WIDTHS = ARCHITECTURES["rescaled_cifar10"].widths
 _PAPER = {
-    **dataclasses.asdict(PRESETS["rescaled_cifar10"]),
+    **dataclasses.asdict(ARCHITECTURES["rescaled_cifar10"]),
     **dataclasses.asdict(RECIPES["rescaled_cifar10"]),
     "scale_dropout": 0.3,
     "blocks": len(_WIDTHS),
@@ -90,6 +90,37 @@ class SearchSpace:
                 "`sigma0_spacing` must hold numbers above 1. "
                 f"Received: sigma0_spacing={self.sigma0_spacing!r}"
             )
+
+    @classmethod
+    def for_images(cls, side: int) -> "SearchSpace":
+        """The default space without what reaches beyond images of so many pixels.
+
+        No last layer has σ beyond the image at σ_0 = 1, and no σ_0 is beyond an eighth
+        of it. For images of 39 pixels and more, it is `SearchSpace()`.
+
+        Args:
+            side: The longer side of the images, in pixels.
+
+        Returns:
+            A `SearchSpace`.
+        """
+        space = cls()
+        lowest, highest = space.sigma0_range
+        fits = [
+            (blocks, ratio)
+            for blocks in space.blocks
+            for ratio in space.ratio
+            if ratio ** (blocks + 1) <= side
+        ]
+        # As many blocks as leave a ratio.
+        most = max((blocks for blocks, _ in fits), default=min(space.blocks))
+        ratios = tuple(ratio for blocks, ratio in fits if blocks == most)
+        return dataclasses.replace(
+            space,
+            blocks=tuple(blocks for blocks in space.blocks if blocks <= most),
+            ratio=ratios or space.ratio[:1],
+            sigma0_range=(lowest, max(lowest, min(highest, side / 8))),
+        )
 
     def only(self, *names: str) -> "SearchSpace":
         """The space with these sets alone; all others are fixed at their default."""

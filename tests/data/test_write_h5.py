@@ -3,15 +3,20 @@
 import numpy as np
 import pytest
 
-from keras_gdrn.data import SIZE_FACTORS, read_h5, rescaled_arrays, write_h5
+from keras_gdrn.data import (
+    SIZE_FACTORS,
+    h5_report,
+    read_h5,
+    rescaled_arrays,
+    write_h5,
+)
 
 
 @pytest.mark.parametrize("factor", SIZE_FACTORS)
 def test_round_trip_at_every_size_factor(tmp_path, factor):
     path = write_h5(tmp_path, "digits", ("test",), factor)
-    file = read_h5(path)
-    assert file.factor == factor
-    images, labels = file.splits["test"]
+    assert h5_report(path).startswith(f"{path.name}, size factor {factor}\n")
+    images, labels = read_h5(path)["test"]
     expected, classes = rescaled_arrays("digits", "test", factor)
     np.testing.assert_allclose(images, expected, atol=1e-6)
     np.testing.assert_array_equal(labels, classes)
@@ -21,7 +26,7 @@ def test_several_splits_in_one_file(tmp_path, cifar10_dir):
     options = {"limit": 300, "data_dir": cifar10_dir}
     path = write_h5(tmp_path, "cifar10", ("train", "validation"), **options)
     assert path.name == "cifar10_tr300_vl300_outsize64-64_sctr1p000.h5"
-    splits = read_h5(path).splits
+    splits = read_h5(path)
     assert list(splits) == ["train", "validation"]
     for split, (images, labels) in splits.items():
         expected, classes = rescaled_arrays("cifar10", split, **options)
@@ -47,7 +52,7 @@ def test_interrupted_file_does_not_have_the_name(tmp_path, monkeypatch):
         write_h5(tmp_path, "digits", ("test",), limit=10)
     assert not list(tmp_path.glob("*.h5"))
     monkeypatch.undo()
-    assert len(read_h5(write_h5(tmp_path, "digits", ("test",), limit=10)).splits) == 1
+    assert len(read_h5(write_h5(tmp_path, "digits", ("test",), limit=10))) == 1
 
 
 @pytest.mark.parametrize("splits", [(), "test", ("tests",), ("train+validation",)])

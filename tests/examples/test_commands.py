@@ -83,22 +83,6 @@ def test_a_full_disk(run, examples, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        *("{", "[]", "[" * 100_000, '{"layers": 3}'),
-        *('{"classes": 3}', '{"classes": ["a", {}]}', '{"classes": [{}, []]}'),
-        *('{"side": "x"}', '{"side": 0}', '{"side": true}', f'{{"side": {10**30}}}'),
-        '{"extension": "wrap"}',
-    ],
-)
-def test_damaged_knowledge_of_a_network(examples, tmp_path, content):
-    file = tmp_path / "network.json"
-    file.write_text(content)
-    with pytest.raises(ValueError, match=r"network\.json (must have|cannot be read)"):
-        importlib.import_module("predict").kept_beside(file)
-
-
-@pytest.mark.parametrize(
     ("command", "options"),
     [
         ("own_data", ("photos", "--side", 0)),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_gdrn.models import PRESETS, SIX_SCALES
+from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES, Recipe, Stage
 
 # So that their names can be parameters.
@@ -48,14 +48,27 @@ def test_each_experiment_of_the_paper_is_there():
 
 def test_networks_and_recipes_are_the_papers(within):
     cifar10 = within(EXPERIMENTS["cifar10_max"], "full")
-    assert cifar10.network == PRESETS["rescaled_cifar10"]
+    architecture = ARCHITECTURES["rescaled_cifar10"]
+    assert cifar10.network == dataclasses.replace(architecture, receptive_field=None)
     (stage,) = cifar10.stages
     assert stage.recipe == RECIPES["rescaled_cifar10"]
     assert len(stage.sigma0) == 6
-    assert EXPERIMENTS["stl10_average"].stages[0].recipe.label_smoothing == 0
+    (stage,) = EXPERIMENTS["stl10_average"].stages
+    assert stage.recipe == RECIPES["rescaled_stl10"]
     assert not EXPERIMENTS["stl10_without_zero_order"].network.zero_order
     assert len(EXPERIMENTS["cifar10_max_dense"].test_sigma0) == 12
     assert EXPERIMENTS["cifar10_single"].stages[0].recipe.batch_size == 128
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_full_budget_has_whole_maps_and_is_fast_but_for_them(name, within):
+    full, fast = (within(EXPERIMENTS[name], budget) for budget in ("full", "fast"))
+    assert full.network.receptive_field is None
+    windows = dataclasses.replace(full.network, receptive_field="auto")
+    assert dataclasses.replace(full, network=windows) == fast == EXPERIMENTS[name]
+    if full.dataset in (*RESCALED, "stl10_original"):
+        assert full.network.boundary == "zero" and not full.network.subpixel
+        assert full.network.head_initializer == "he_uniform"
 
 
 def test_scale_dropout_is_the_papers():
@@ -79,6 +92,7 @@ def test_the_last_layer_begins_as_the_paper_says_or_as_one_channel_needs(within)
 @pytest.mark.parametrize(
     ("option", "value", "field", "expected"),
     [
+        ("--receptive-field", "auto", "receptive_field", "auto"),
         ("--head-initializer", "he_uniform", "head_initializer", "he_uniform"),
         ("--head-initializer", "positive", "head_initializer", "positive"),
         ("--receptive-field", "3", "receptive_field", 3.0),
@@ -98,6 +112,7 @@ def test_the_command_decides_about_the_network(
     )
     command = ["reproduce.py", "mnist", "--budget", "small", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", [*command, option, *value.split()])
+    monkeypatch.setattr(sys.modules["sources"].Source, "collect", lambda *_: "")
     reproduce.main()
     found = getattr(ran[0].network, field)
     assert (list(found) if isinstance(found, tuple) else found) == expected
@@ -125,17 +140,6 @@ def test_published_numbers_are_where_the_paper_states_them():
     assert all(stated[name].endswith("(of all three)") for name in of_all)
     single = ["stl10_single_scale", "stl10_single_scale_without_label_smoothing"]
     assert {*of_all, *single, "stl10_average"} == set(stated)
-
-
-def test_former_names_are_still_known(examples, tmp_path, monkeypatch):
-    import reproduce
-
-    ran = []
-    monkeypatch.setattr(reproduce, "run", lambda name, *_: ran.append(name))
-    command = ["reproduce.py", "digits_gauss_der_net", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", command)
-    reproduce.main()
-    assert ran == ["digits_without_residual"]
 
 
 def test_small_networks_are_smaller(within):

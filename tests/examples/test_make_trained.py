@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.models import Trained, _trained, from_preset
+from keras_gdrn.models import _from_preset, architecture, from_preset
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def run(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     keras.utils.set_random_seed(3)
-    from_preset("digits").save(folder / "model.keras")
+    architecture("digits").save(folder / "model.keras")
     record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
     record["environment"] = {"keras": keras.__version__}
     record |= {"name": "digits_max", "experiment": {"test_limit": None}}
@@ -32,14 +32,14 @@ def test_weights_and_card_are_those_of_the_run(examples, run, tmp_path, monkeypa
     command = ["make_trained.py", str(run), "digits", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", [*command, "--limit", "2", "--canvas", "24"])
     make_trained.main()
-    card = _trained._card(out / "digits.json")
-    assert isinstance(card, Trained) and card.test_images == 2
+    monkeypatch.setattr(_from_preset, "FOLDER", out)
+    card = _from_preset.list_presets()["digits"]
+    assert (card.test_images, card.shift_images) == (2, 2)
     assert card.command == "python x.py (seed 3)"
-    assert 0 < card.image_mean < 0.5  # most of an image is background
-    monkeypatch.setattr(_trained, "FOLDER", out)
-    monkeypatch.setitem(_trained.TRAINED, "digits", card)
+    assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
     expected = keras.models.load_model(run / "model.keras", compile=False)
-    loaded = from_preset("digits", weights="digits")
+    loaded = from_preset("digits")
+    assert loaded.get_layer("preprocess").object_size == 20
     for mine, theirs in zip(loaded.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
@@ -49,11 +49,13 @@ def test_a_run_that_was_tested_on_all_images_is_not_tested_again(
 ):
     import make_trained
 
-    command = ["make_trained.py", str(run), "digits", "--out", str(tmp_path)]
+    out = ["--out", str(tmp_path), "--shift-images", "2"]
+    command = ["make_trained.py", str(run), "digits", *out]
     monkeypatch.setattr(sys, "argv", command)
     monkeypatch.setattr(make_trained, "evaluate", None)
     make_trained.main()
-    card = _trained._card(tmp_path / "digits.json")
+    monkeypatch.setattr(_from_preset, "FOLDER", tmp_path)
+    card = _from_preset.list_presets()["digits"]
     assert card.accuracy == {"0.5": 0.25, "1.414": 0.33333}
     assert card.test_images == 797
 

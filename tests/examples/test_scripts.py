@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.data import read_h5
+from keras_gdrn.data import h5_report
 from tests._commands import ROOT
 
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
@@ -98,4 +98,4 @@ def test_rescaled_files_are_written_once(command, tmp_path):
         done = command("examples/make_rescaled.py", *options, "--out", tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count(".h5 (") == 3
-    assert [read_h5(path).factor for path in sorted(tmp_path.iterdir())] == [1, 2, None]
+    assert h5_report(tmp_path).count("size factor") == 2

@@ -24,10 +24,8 @@ def experiment(examples):
 
 @pytest.fixture
 def of(settings):
-    from sources import Source
-
-    def of(experiment, seed=0, source=Source()):  # noqa: B008
-        return json.loads(json.dumps(settings.settings(experiment, seed, source)))
+    def of(experiment, seed=0, images="digits"):
+        return json.loads(json.dumps(settings.settings(experiment, seed, images)))
 
     return of
 
@@ -67,13 +65,10 @@ def test_what_the_package_decides_is_there(experiment, of, settings, monkeypatch
     assert of(experiment) != before
 
 
-def test_seed_precision_and_images_are_there(experiment, of, tmp_path):
-    from sources import Source
-
+def test_seed_precision_and_images_are_there(experiment, of):
     before = of(experiment)
     assert of(experiment, seed=1) != before
-    assert of(experiment, source=Source(h5=tmp_path)) != before
-    assert of(experiment, source=Source(data_dir="elsewhere")) == before
+    assert of(experiment, images={"test at 1.000": ["a.h5"]}) != before
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         assert of(experiment) != before

@@ -35,8 +35,7 @@ def factors_of(sizes, sigmas, boundary="zero", order=2, epsilon=0.05, influence=
                 order,
                 boundary,
                 epsilon,
-                outputs,
-                influence,
+                leaving=kernels.Samples(outputs, influence=influence),
             )
             for axis, (size, outputs) in enumerate(sizes)
         )

@@ -28,7 +28,8 @@ def images(*shape, batch=2):
 
 
 def built(network, shape, extent, scales=SCALES, seed=None):
-    layer = ScaleChannels(network, scales, extent, dtype=DTYPE)
+    # Nothing is left out but what is outside the windows.
+    layer = ScaleChannels(network, scales, extent, tolerance=1e-9, dtype=DTYPE)
     layer.build((None, *shape))
     randomize(layer)
     return layer
@@ -95,10 +96,6 @@ NETWORKS = {
             block(4, separable=True, zero_order=True),
             conv(2, 1.7, order=3, zero_order=True),
         ),
-    ),
-    "learned sigma": (
-        (24, 17, 2),
-        lambda: chain(conv(trainable_sigma=True), block(4, trainable_sigma=True)),
     ),
     "symmetric far from the edge": (
         (64, 61, 2),
@@ -201,7 +198,8 @@ def test_branches_that_meet_have_the_window_of_the_larger_one():
         numpy64(wide(x)), numpy64(whole(x)), rtol=TOLERANCE, atol=TOLERANCE
     )
     far, near = (
-        ScaleChannels(model, SCALES, extent, dtype=DTYPE) for extent in (1.0, 4.0)
+        ScaleChannels(model, SCALES, extent, tolerance=1e-9, dtype=DTYPE)
+        for extent in (1.0, 4.0)
     )
     error_far, error_near = (
         np.abs(numpy64(layer(x)) - numpy64(whole(x))).max() for layer in (far, near)
@@ -233,15 +231,13 @@ def test_scores_do_not_depend_on_what_is_outside_the_window(boundary):
 # Unknown sizes
 
 
-@pytest.mark.parametrize("trainable_sigma", [False, True])
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="sizes are known elsewhere"
 )
-def test_windows_are_cut_in_the_graph_where_sizes_are_unknown(trainable_sigma):
+def test_windows_are_cut_in_the_graph_where_sizes_are_unknown():
     import tensorflow as tf
 
-    options = {"trainable_sigma": trainable_sigma, **EXACTLY}
-    network = scale_channel((None, None, 2), 3, [4, 5], 1.3, **options)
+    network = scale_channel((None, None, 2), 3, [4, 5], 1.3, **EXACTLY)
     layer = built(network, (None, None, 2), 2.0)
     unknown = tf.function(
         layer, input_signature=[tf.TensorSpec((None, None, None, 2), DTYPE)]
@@ -265,6 +261,10 @@ WITHOUT = {
     "maximum": (
         lambda: channel_of(conv(), SpatialSelection("max", name="largest")),
         "'largest' selects the spatial maximum",
+    ),
+    "learned scale": (
+        lambda: channel_of(block(trainable_sigma=True, name="b"), SpatialSelection()),
+        "'b' learns its scale",
     ),
     "3×3": (
         lambda: channel_of(
@@ -319,7 +319,7 @@ def test_windows_that_cannot_be_had(network, reason):
     for extent in ("auto", None):
         layer = ScaleChannels(network, SCALES, extent, dtype=DTYPE)
         assert layer(x).shape[:2] == (2, len(SCALES))
-        assert layer._extent is None
+        assert layer._accuracy.extent is None
     message = rf"^`receptive_field` takes.*{reason}.*receptive_field=3.0$"
     with pytest.raises(ValueError, match=message):
         ScaleChannels(network, SCALES, 3.0)(x)
@@ -335,7 +335,7 @@ def test_a_layer_may_say_that_it_acts_at_each_position():
     network = channel_of(conv(), Gain(), SpatialSelection())
     layer = ScaleChannels(network, SCALES, dtype=DTYPE)
     layer(images(16, 16, 2))
-    assert layer._extent == 2.5
+    assert layer._accuracy.extent == 2.5
 
 
 @pytest.mark.parametrize("extent", [0, -1.0, float("nan"), float("inf"), True, "wide"])

@@ -9,7 +9,12 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.models import gauss_der_resnet, with_input_shape
+from keras_gdrn.models import (
+    Preprocess,
+    gauss_der_resnet,
+    with_input_shape,
+    with_preprocess,
+)
 from tests.layers._contract import randomize
 
 pytestmark = [
@@ -26,7 +31,7 @@ def network():
     """Of two convolutions, at two scales, to a tolerance that cannot be seen here."""
     model = gauss_der_resnet(SHAPE, 5, [4], 1.2, [0.8, 1.6], order=1, epsilon=1e-6)
     randomize(model)
-    return model
+    return with_preprocess(model, Preprocess())
 
 
 def images(batch, shape=SHAPE):

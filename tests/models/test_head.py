@@ -6,12 +6,12 @@ import pytest
 
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import (
-    from_preset,
+    architecture,
     gauss_der_resnet,
     head_initializers,
     scale_channel,
 )
-from keras_gdrn.models._presets import OF_THE_PAPER
+from keras_gdrn.models._architectures import OF_THE_PAPER
 from tests.layers._contract import numpy
 
 # Uniform He initialization is within ± sqrt(6 / fan_in); five terms of the jet count.
@@ -59,10 +59,10 @@ def test_the_papers_networks_begin_as_the_paper_says():
     }
     small = {"widths": (4,), "input_shape": (12, 12, 1)}
     for kind, bias in (("he_uniform", 0), ("positive", np.float32(0.2))):
-        model = from_preset("rescaled_cifar10", head_initializer=kind, **small)
+        model = architecture("rescaled_cifar10", head_initializer=kind, **small)
         channel = model.get_layer("scale_channels").network
         np.testing.assert_array_equal(bias_of(channel), bias)
-    of_paper = from_preset("rescaled_cifar10", **small).get_layer("scale_channels")
+    of_paper = architecture("rescaled_cifar10", **small).get_layer("scale_channels")
     np.testing.assert_array_equal(bias_of(of_paper.network), 0)
 
 

@@ -3,6 +3,9 @@
 import dataclasses
 import hashlib
 import math
+import shutil
+import sys
+import types
 from pathlib import Path
 
 import keras
@@ -10,9 +13,19 @@ import numpy as np
 import pytest
 
 from keras_gdrn.data import rescaled_arrays
-from keras_gdrn.models import PRESETS, TRAINED, _trained, from_preset
+from keras_gdrn.models import (
+    Card,
+    Preprocess,
+    _from_preset,
+    architecture,
+    from_preset,
+    gauss_der_resnet,
+    list_presets,
+    save_to_preset,
+    with_preprocess,
+)
 
-each_weights = pytest.mark.parametrize("weights", TRAINED)
+each = pytest.mark.parametrize("name", list_presets())
 
 
 def recognized(model, factor, limit=96, canvas=40):  # three whole batches
@@ -24,7 +37,7 @@ def recognized(model, factor, limit=96, canvas=40):  # three whole batches
 
 @pytest.fixture(scope="module")
 def digits():
-    return from_preset("digits", weights="digits")
+    return from_preset("digits")
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
@@ -36,7 +49,7 @@ def test_digits_are_recognized_at_three_sizes(digits, factor):
 @pytest.mark.seen_on_tensorflow("the weights are one")
 def test_mnist_was_not_learned_by_heart():
     """Digits of another collection, at three sizes."""
-    model = from_preset("mnist", weights="mnist", input_shape=(56, 56, 1))
+    model = from_preset("mnist", input_shape=(56, 56, 1))
     assert min(recognized(model, f, canvas=56) for f in (0.5, 1.0, 2.0)) > 0.9
 
 
@@ -44,7 +57,7 @@ def test_mnist_was_not_learned_by_heart():
 def test_photographs_are_recognized_at_three_sizes(cifar10_dir):
     """Of the test set: an untrained network recognizes a tenth, as does one channel at
     half the size."""
-    model = from_preset("cifar10", weights="cifar10", input_shape=(64, 64, 3))
+    model = from_preset("cifar10", input_shape=(64, 64, 3))
     for factor in (0.5, 1.0, 2.0):
         images, labels = rescaled_arrays(
             "cifar10", "test", factor, limit=96, data_dir=cifar10_dir
@@ -53,94 +66,192 @@ def test_photographs_are_recognized_at_three_sizes(cifar10_dir):
         assert np.mean(np.argmax(scores, axis=-1) == labels) > 0.6
 
 
-@each_weights
-def test_card_tells_what_is_there(weights):
-    card = TRAINED[weights]
-    settings = PRESETS[card.preset]
-    assert len(card.class_names) == settings.classes
+@each
+def test_card_tells_what_is_there(name):
+    card, model = list_presets()[name], from_preset(name)
+    assert len(card.class_names) == model.output_shape[-1] == 10
     assert next(iter(card.accuracy)) == "0.5" and len(card.accuracy) == 9
-    assert all(0.1 < share <= 1 for share in card.accuracy.values())
-    for name in ("images", "data", "command", "date", "environment", "limits"):
-        assert getattr(card, name)
-
-
-@each_weights
-def test_weights_are_those_of_their_preset(weights):
-    card = TRAINED[weights]
-    trained = from_preset(card.preset, weights=weights)
-    shapes = [weight.shape for weight in trained.trainable_weights]
+    shares = [*card.accuracy.values(), *card.shift_accuracy.values()]
+    assert len(shares) == 13 and all(0 < share <= 1 for share in shares)
+    for field in dataclasses.fields(Card):
+        assert getattr(card, field.name), field.name
+    shapes = [weight.shape for weight in model.trainable_weights]
     assert sum(map(math.prod, shapes)) == card.parameters
-    untrained = from_preset(card.preset).trainable_weights
-    for weight, other in zip(trained.trainable_weights, untrained, strict=True):
-        assert np.any(keras.ops.convert_to_numpy(weight.value != other.value))
+    known = model.get_layer("preprocess")
+    assert known.class_names == card.class_names
+    assert card.object_sizes == (known.object_size / 2, known.object_size * 2)
 
 
-@each_weights
-def test_the_page_has_the_numbers_of_the_card(weights):
-    card, page = TRAINED[weights], Path(__file__).parents[2] / "docs" / "trained.md"
-    accuracies = " | ".join(f"{100 * share:.1f}" for share in card.accuracy.values())
-    row = f"| `{weights}` | {card.test_images} | {accuracies} |"
-    assert row in page.read_text(encoding="utf-8")
+@each
+def test_network_is_its_architecture(name):
+    trained, built = from_preset(name), architecture(name)
+    of_channels = [m.get_layer("scale_channels").get_config() for m in (trained, built)]
+    assert of_channels[0]["sigma0"] == of_channels[1]["sigma0"]
+    for mine, theirs in zip(trained.weights, built.weights, strict=True):
+        assert mine.shape == theirs.shape and mine.name == theirs.name
+    for mine, theirs in zip(
+        trained.trainable_weights, built.trainable_weights, strict=True
+    ):
+        assert np.any(keras.ops.convert_to_numpy(mine.value != theirs.value))
 
 
-@each_weights
-def test_files_are_small_and_those_of_the_card(weights):
-    content = (_trained.FOLDER / f"{weights}.weights.h5").read_bytes()
+@each
+def test_the_page_has_the_numbers_of_the_card(name):
+    card, page = list_presets()[name], Path(__file__).parents[2] / "docs" / "trained.md"
+    text = page.read_text(encoding="utf-8")
+    for shares, images in (
+        (card.accuracy, card.test_images),
+        (card.shift_accuracy, card.shift_images),
+    ):
+        numbers = " | ".join(f"{100 * share:.1f}" for share in shares.values())
+        assert f"| `{name}` | {images} | {numbers} |" in text
+
+
+@each
+def test_files_are_small_and_those_of_the_card(name):
+    content = (_from_preset.FOLDER / name / "model.weights.h5").read_bytes()
     assert len(content) < 2_000_000
-    assert hashlib.sha256(content).hexdigest() == TRAINED[weights].sha256
+    assert hashlib.sha256(content).hexdigest() == list_presets()[name].sha256
 
 
-def test_damaged_file_is_refused(tmp_path, monkeypatch):
-    content = bytearray((_trained.FOLDER / "digits.weights.h5").read_bytes())
+def test_damaged_file_is_refused(tmp_path):
+    folder = Path(shutil.copytree(_from_preset.FOLDER / "digits", tmp_path / "digits"))
+    content = bytearray((folder / "model.weights.h5").read_bytes())
     content[-1] ^= 1
-    (tmp_path / "digits.weights.h5").write_bytes(content)
-    monkeypatch.setattr(_trained, "FOLDER", tmp_path)
-    with pytest.raises(ValueError, match=r"'digits' is damaged: .*digits\.weights\.h5"):
-        from_preset("digits", weights="digits")
+    (folder / "model.weights.h5").write_bytes(content)
+    with pytest.raises(ValueError, match=r"model\.weights\.h5 are damaged"):
+        from_preset(folder)
 
 
 def test_other_images_and_scales_keep_the_weights(digits):
     model = from_preset(
         "digits",
-        weights="digits",
         input_shape=(56, 48, 1),
         sigma0=[1.0],
         scale_pooling="average",
+        scale_dropout=0.5,
+        spatial_selection="max",
+        receptive_field=None,
     )
     assert model.input_shape == (None, 56, 48, 1)
+    channels = model.get_layer("scale_channels")
+    assert (channels.sigma0, channels.receptive_field) == ((1.0,), None)
+    assert channels.subpixel is digits.get_layer("scale_channels").subpixel
+    assert channels.network.get_layer("spatial_selection").mode == "max"
+    pooling = model.get_layer("scale_pooling")
+    assert (pooling.mode, pooling.dropout) == ("average", 0.5)
     for mine, theirs in zip(model.get_weights(), digits.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
+    images = np.zeros((1, 56, 48, 1), "uint8")
+    assert np.isfinite(model.predict(images, verbose=0)).all()
 
 
-def test_last_layer_begins_anew_for_other_classes(digits):
+def test_without_weights_it_is_the_same_network_untrained(digits):
+    fresh = from_preset("digits", load_weights=False)
+    assert fresh.get_config() == digits.get_config()
+    kernels = [
+        m.get_layer("scale_channels").network.get_layer("head").kernel
+        for m in (fresh, digits)
+    ]
+    assert np.any(keras.ops.convert_to_numpy(kernels[0].value != kernels[1].value))
+
+
+@pytest.mark.parametrize("classes", [4, ("a", "b", "c", "d")])
+def test_last_layer_begins_anew_for_other_classes(digits, classes):
     keras.utils.set_random_seed(0)
-    model = from_preset("digits", weights="digits", classes=4)
+    model = from_preset("digits", classes=classes)
     assert model.output_shape == (None, 4)
+    assert model.get_layer("preprocess").class_names == (
+        () if classes == 4 else classes
+    )
     own, other = (m.get_layer("scale_channels").network for m in (model, digits))
     np.testing.assert_array_equal(
         own.get_layer("block4").conv2.kernel, other.get_layer("block4").conv2.kernel
     )
     assert own.get_layer("head").kernel.shape[-1] == 4
+    np.testing.assert_allclose(own.get_layer("head").bias, 0.2)
+    assert other.get_layer("head").filters == 10
 
 
-def test_other_architectures_are_refused():
-    message = "'digits' were trained with ratio=1.25. Received: ratio=1.3"
+@pytest.mark.parametrize(
+    ("preset", "options", "message"),
+    [
+        ("digits", {"ratio": 1.3}, "`from_preset` has no argument `ratio`"),
+        ("digits", {"num_classes": 3}, "Did you mean `classes`"),
+        ("digits", {"input_shape": (40, 40, 3)}, "1 channels, the last of them"),
+        ("digits", {"classes": 0}, "`classes` must be an integer >= 1"),
+        (
+            "imagenet",
+            {},
+            r"no trained network 'imagenet'\. Trained .* \['cifar10",
+        ),
+        ("stl10", {}, r"no trained network 'stl10'; `architecture\('stl10'\)` builds"),
+    ],
+)
+def test_refused(preset, options, message):
     with pytest.raises(ValueError, match=message):
-        from_preset("digits", weights="digits", ratio=1.3)
-    with pytest.raises(ValueError, match=r"trained with input_shape|widths="):
-        from_preset("rescaled_cifar10", weights="digits")
-    with pytest.raises(ValueError, match="another number of channels"):
-        from_preset("digits", weights="digits", input_shape=(40, 40, 3))
+        from_preset(preset, **options)
 
 
-def test_unknown_weights_are_refused():
-    with pytest.raises(
-        ValueError, match=r"no weights 'imagenet'\. There are \['cifar10"
-    ):
-        from_preset("digits", weights="imagenet")
+@pytest.fixture
+def small():
+    known = Preprocess(["cat", "dog"], 8)
+    model = gauss_der_resnet((8, 8, 3), 2, [4], 1.2, [1.0], order=1)
+    return with_preprocess(model, known)
 
 
-def test_architecture_given_as_a_list_is_the_same():
-    settings = dataclasses.asdict(PRESETS["digits"])
-    given = {**settings, "widths": list(settings["widths"])}
-    _trained.check_architecture("digits", given, settings)
+def test_what_is_saved_is_found_again(small, tmp_path):
+    card = Card("drawn", "cc0-1.0", "train.py", {"1": 0.75}, 4, limits="all else")
+    save_to_preset(small, tmp_path / "pets", card)
+    save_to_preset(small, tmp_path / "bare")
+    small.save(tmp_path / "pets.keras")
+    x = np.random.default_rng(0).random((2, 8, 8, 3), "float32")
+    for path in ("pets", "bare", "pets.keras"):
+        loaded = from_preset(tmp_path / path)
+        np.testing.assert_array_equal(loaded(x), small(x))
+        assert loaded.get_layer("preprocess").class_names == ("cat", "dog")
+    text = (tmp_path / "pets" / "README.md").read_text(encoding="utf-8")
+    for said in ("license: cc0-1.0", "cat, dog", "`train.py`", "| 75.0 |", "all else"):
+        assert said in text
+    assert "of 4 images" in text and 'from_preset("pets")' in text
+    assert "accuracy" not in (tmp_path / "bare" / "README.md").read_text("utf-8")
+
+
+class Hub:
+    """Stands for huggingface_hub, as Keras and this package call it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, **_):
+        return self
+
+    HfApi = property(lambda self: self)
+
+    def create_repo(self, repo_id, exist_ok):
+        return types.SimpleNamespace(repo_id=repo_id)
+
+    def upload_folder(self, *, repo_id, folder_path, **_):
+        shutil.copytree(folder_path, self.folder / repo_id)
+
+    def upload_file(self, *, path_or_fileobj, path_in_repo, repo_id):
+        shutil.copy(path_or_fileobj, self.folder / repo_id / path_in_repo)
+
+    def snapshot_download(self, *, repo_id, **_):
+        return str(self.folder / repo_id)
+
+
+def test_hugging_face_both_ways(small, tmp_path, monkeypatch):
+    hub = Hub(tmp_path)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    monkeypatch.setattr("keras.src.saving.saving_lib.huggingface_hub", hub)
+    save_to_preset(small, "hf://me/pets", Card(data="drawn"))
+    x = np.random.default_rng(0).random((2, 8, 8, 3), "float32")
+    np.testing.assert_array_equal(from_preset("hf://me/pets")(x), small(x))
+    text = (tmp_path / "me/pets/README.md").read_text(encoding="utf-8")
+    assert 'from_preset("hf://me/pets")' in text and "drawn" in text
+
+
+def test_hugging_face_without_its_package(small):
+    with pytest.raises(ImportError, match="huggingface_hub"):
+        from_preset("hf://me/pets")

@@ -1,5 +1,6 @@
 """Scale covariance of a layer, a residual block and a whole 18-layer scale channel."""
 
+import dataclasses
 from functools import partial
 
 import keras
@@ -131,11 +132,13 @@ class WindowsOfOneSize(ScaleChannels):
     """The windows of σ_0 = 1 at every initial scale."""
 
     def _at(self, inputs, sigma0, training):
-        extent, self._extent = self._extent, self._extent / sigma0[0]
+        accuracy = self._accuracy
+        smaller = accuracy.extent / sigma0[0]
+        self._accuracy = dataclasses.replace(accuracy, extent=smaller)
         try:
             return super()._at(inputs, sigma0, training)
         finally:
-            self._extent = extent
+            self._accuracy = accuracy
 
 
 def test_channel_with_statistics_of_images():

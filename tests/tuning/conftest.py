@@ -1,5 +1,6 @@
 """The search is a script: its folder is what Python would search first."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# For those that import Ray themselves: see keras_gdrn/tuning/_ray_cluster.py.
+os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 sys.path[:0] = [str(ROOT / "tuning"), str(ROOT / "examples")]
 
 

@@ -1,5 +1,6 @@
 """What `tuner.search` can be given, and what it says to write instead."""
 
+import keras
 import keras_tuner
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def given(monkeypatch):
 
     def train_in_stages(model, stages, data, **options):
         (stage,) = stages
-        _hypermodel._pass_through(options.pop("callbacks"), model)
+        _hypermodel.pass_through(options.pop("callbacks"), model)
         calls.update(data=data(stage), epochs=stage.recipe.epochs, **options)
 
     def scale_generalization(model, tests):
@@ -147,3 +148,26 @@ def test_data_that_do_not_fit_end_the_search(tuner, tiny_images):
     images, labels = tiny_images
     with pytest.raises(ValueError, match=r"as many labels as images.*and 23 labels"):
         tuner().search(images, labels[1:], validation_data=tiny_images, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("objective", "sizes", "names"),
+    [
+        ("val_loss", (1.0,), "val_mean_accuracy, val_min_accuracy, val_accuracy;"),
+        ("val_accuracy", (2.0,), "val_min_accuracy; val_accuracy needs validation da"),
+    ],
+)
+def test_an_objective_that_no_trial_has(objective, sizes, names, tiny_images, tmp_path):
+    hypermodel = GaussDerResNetHyperModel((12, 12, 1), 3, space=SMALL)
+    tuner = keras_tuner.RandomSearch(hypermodel, objective, directory=tmp_path)
+    tests = dict.fromkeys(sizes, tiny_images)
+    with pytest.raises(ValueError, match=f'{names}.*tive."val_mean_accuracy", "max"'):
+        tuner.search(*tiny_images, validation_data=tests)
+
+
+def test_a_callback_that_waits_for_the_validation(tuner, given, tiny_images):
+    early = keras.callbacks.EarlyStopping
+    options = {"validation_split": 0.2, "verbose": 0}
+    with pytest.raises(ValueError, match=r'watch "loss" or "accuracy".*val_accuracy'):
+        tuner().search(*tiny_images, callbacks=[early("val_accuracy")], **options)
+    tuner().search(*tiny_images, callbacks=[early("loss")], **options)

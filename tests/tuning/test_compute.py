@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from keras_gdrn.kernels import axis_factors
+from keras_gdrn.kernels import Samples, axis_factors
 from keras_gdrn.layers import (
     GaussDerConv,
     ScaleChannels,
@@ -13,16 +13,20 @@ from keras_gdrn.layers import (
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.tuning import _compute, multiply_adds
 
+WINDOW = Samples(8, influence=3.0)
+
 
 def network(widths=(4, 6), sigma0=(1.0, 2.0), **options):
     return gauss_der_resnet((16, 16, 1), 3, widths, 1.5, sigma0, **options)
 
 
-def layer_multiply_adds(sizes, channels, filters, sigma, window=(), **options):
-    """Those of a layer on whole maps, or on a window: its size and influence."""
+def layer_multiply_adds(sizes, channels, filters, sigma, leaving=None, **options):
+    """Those of a layer on whole maps, or where only a window leaves it."""
     layer = GaussDerConv(filters, sigma, **options)
     layer.build((None, *sizes, channels))
-    axes = [axis_factors(n, sigma, layer.order, "zero", 1e-3, *window) for n in sizes]
+    axes = [
+        axis_factors(n, sigma, layer.order, "zero", 1e-3, None, leaving) for n in sizes
+    ]
     return _compute.layer_multiply_adds(layer, axes)
 
 
@@ -48,10 +52,10 @@ def test_count_by_hand_at_low_rank():
 
 
 def test_count_by_hand_of_a_window():
-    factors = axis_factors(10, 0.5, 2, "zero", 1e-3, 8, 3.0)
+    factors = axis_factors(10, 0.5, 2, "zero", 1e-3, leaving=WINDOW)
     assert factors.analysis is None and factors.synthesis is None
     by_hand = 3 * 8 * 100 * 2 + 5 * 80 * 2 * 3 + 3 * 8 * 80 * 3
-    assert layer_multiply_adds((10, 10), 2, 3, 0.5, window=(8, 3.0)) == by_hand
+    assert layer_multiply_adds((10, 10), 2, 3, 0.5, leaving=WINDOW) == by_hand
 
 
 def test_windows_cost_less():

@@ -275,12 +275,39 @@ def test_a_network_that_diverges_does_not_end_a_search(tiny_images, tmp_path):
     assert len(search.oracle.trials) == 2
 
 
-def test_objective_that_is_none(tiny_images, tmp_path):
-    search = keras_tuner.RandomSearch(
-        hypermodel_of(FIXED), "val_loss", max_trials=1, directory=tmp_path
-    )
-    with pytest.raises(ValueError, match=r"val_loss.*val_mean_accuracy"):
-        search.search(tiny_images, validation_data=tiny_images, verbose=0)
+class Interrupted(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_trial_goes_on_from_its_checkpoint(tiny_images, tmp_path):
+    hypermodel = hypermodel_of(FIXED, epochs=3)
+
+    def run(name, *callbacks):
+        keras.utils.set_random_seed(1)
+        hp, model = built(hypermodel)
+        options = {"validation_data": tiny_images, "out": tmp_path / name, "verbose": 0}
+        found = hypermodel.fit(hp, model, tiny_images, callbacks=callbacks, **options)
+        return found, model.get_weights()
+
+    kept, of_all = Epochs(), Epochs()
+    result, weights = run("whole")
+    with pytest.raises(KeyboardInterrupt):
+        run("parts", Interrupted())
+    after, weights_after = run("parts", of_all)
+    assert len(of_all.found) == 1
+    assert after == result
+    for one, other in zip(weights, weights_after, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    # Killed after its training, it is judged and kept without any.
+    again, weights_again = run("parts", kept)
+    assert again == result
+    assert (
+        len(kept.found) == 1
+    )  # of the callbacks, which write Keras Tuner's checkpoint
+    for one, other in zip(weights_after, weights_again, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_negative_epochs_of_one_scale():

@@ -2,7 +2,6 @@
 
 import random
 import sys
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 # So that their names can be parameters.
 import search
-from gdrn_search import trial_data
+import trial_data
 
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.training import lock_folder
@@ -30,7 +29,6 @@ SPACE = SearchSpace(
     sigma0_range=(0.5, 1.0),
     batch_size=(16,),
 )
-FULL = Path("/dev/full")
 LITTLE = (
     *("--limit", "32", "--validation-limit", "10", "--canvas", "20"),
     *("--factors", "0.5", "1", "--epochs", "1", "--single-scale-epochs", "1"),
@@ -116,7 +114,7 @@ def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
 
 
 def test_search_without_a_network_in_the_budget(command, capsys):
-    only = ("--only", "ratio", "--max-parameters", 5, "--tuner", "grid")
+    only = ("--only", "ratio", "--max-parameters", 5)
     for trials in (1, 2):  # the second command goes on
         with pytest.raises(SystemExit, match=f"{trials} not trained because they were"):
             command(*LITTLE, *only, "--max-trials", trials)
@@ -147,7 +145,7 @@ def test_interrupted_search_finds_the_same(command, tmp_path, monkeypatch):
         trials.append(callbacks[0].trial.trial_id)
         if trials == interrupted:
             raise KeyboardInterrupt
-        _hypermodel._pass_through(callbacks, model)
+        _hypermodel.pass_through(callbacks, model)
         drawn = [random.random(), np.random.random(), float(keras.random.uniform(()))]
         weights = sum(float(abs(weight).sum()) for weight in model.get_weights())
         cost = {"parameters": 1, "multiply_adds": 1, "over_budget": 0}
@@ -176,77 +174,12 @@ def test_failed_trial_is_told(command, monkeypatch, capsys):
     assert "Trial 0 failed: OSError: No space left" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="there is no full device here")
-def test_full_disk_spoils_nothing(command, tmp_path):
-    out = tmp_path / "found"
-    arguments = (*LITTLE, "--only", "ratio", "--max-parameters", 5, "--out", out)
-    with pytest.raises(SystemExit):
-        command(*arguments, "--max-trials", 1)
-    trials = out / "trials"
-    before = (trials / "oracle.json").read_bytes()
-    (trials / "partial-oracle.json").symlink_to(FULL)
-    with pytest.raises(SystemExit, match=r"error: .*No space left on device"):
-        command(*arguments, "--max-trials", 2)
-    assert (trials / "oracle.json").read_bytes() == before
-    (trials / "partial-oracle.json").unlink()
-    with pytest.raises(SystemExit, match="2 trials: 0 trained, 2 not trained"):
-        command(*arguments, "--max-trials", 2)
-
-
-@pytest.fixture
-def untrained(monkeypatch):
-    """Trials that train nothing."""
-
-    def fit(self, hp, model, x, *, callbacks, **_):
-        _hypermodel._pass_through(callbacks, model)  # it writes the checkpoint
-        cost = {"parameters": 1, "multiply_adds": 1, "over_budget": 0}
-        return {**cost, **_hypermodel._objectives({1.0: 0.5})}
-
-    monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", fit)
-
-
-def test_damaged_checkpoint_does_not_replace_the_best_network(
-    command, untrained, tmp_path
-):
-    arguments = (*LITTLE, "--only", "ratio", "--max-trials", 1, "--out", tmp_path / "a")
-    command(*arguments)
-    best = tmp_path / "a" / "model.keras"
-    before = best.read_bytes()
-    checkpoint = tmp_path / "a" / "trials" / "trial_0" / "checkpoint.weights.h5"
-    whole = checkpoint.read_bytes()
-    middle = len(whole) // 2
-    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    for content in (flipped, whole[:middle], b"", None):
-        checkpoint.unlink()
-        if content is not None:
-            checkpoint.write_bytes(content)
-        with pytest.raises(SystemExit, match=r"trial_0.checkpoint\.weights\.h5 must "):
-            command(*arguments)
-        assert best.read_bytes() == before
-    checkpoint.write_bytes(whole)
-    command(*arguments)
-
-
-def test_damaged_checkpoint_from_which_a_trial_would_go_on(options, tmp_path):
-    given = options("--tuner", "hyperband", "--out", tmp_path)
-    tuner = search.make_tuner(given, search.make_hypermodel(given))
-    trial = tuner.oracle.create_trial("tuner")
-    trial.hyperparameters.values["tuner/trial_id"] = "0003"
-    for begin in (tuner.on_trial_begin, tuner.load_model):
-        with pytest.raises(OSError, match=r"trial_0003.check.* missing or damaged"):
-            begin(trial)
-
-
-CHIEF = ("--role", "chief", "--chief", "127.0.0.1:5000", "--patience", "0.1")
-
-
-@pytest.mark.parametrize("role", [(), CHIEF])
-def test_one_folder_is_of_one_process(command, tmp_path, role):
+def test_one_folder_is_of_one_process(command, tmp_path):
     with (
         lock_folder(tmp_path / "found"),
         pytest.raises(SystemExit, match=r"error: .*found is in use by another process"),
     ):
-        command(*LITTLE, *role, "--out", tmp_path / "found")
+        command(*LITTLE, "--out", tmp_path / "found")
     assert not list((tmp_path / "found").iterdir())
 
 
@@ -259,17 +192,35 @@ def test_folder_of_something_else(command, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (("--parallel", 2), {"parallel": 2, "address": None}),
+        (("--ray", "auto", "--gpus", 0.5), {"address": "auto", "gpus": 0.5}),
+    ],
+)
+def test_search_on_ray_is_asked_for(given, expected, command, monkeypatch, capsys):
+    asked = {}
+
+    def search_on_ray(tuner, **options):
+        asked.update(options)
+
+    monkeypatch.setattr(search, "search_on_ray", search_on_ray)
+    with pytest.raises(SystemExit, match="no network was trained"):
+        command(*LITTLE, *given, "--max-minutes", 3)
+    assert expected.items() <= asked.items()
+    assert asked["max_minutes"] == 3
+    assert "8 trials of 1 epochs over 32 images: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         (("--tuner", "luck"), "invalid choice: 'luck'"),
         (("--dataset", "digit"), "invalid choice: 'digit'"),
         (("--max-trials", 0), "must be at least 1. Received: 0"),
         (("--objective", "val_accuracy", "--factors", 2), "which --factors must"),
-        (("--role", "chief"), "must be given together"),
-        (("--chief", "localhost:5000"), "must be given together"),
-        (("--role", "chief", "--chief", "localhost"), "Received: localhost"),
-        (("--role", "chief", "--chief", "localhost:0"), "Received: localhost:0"),
-        (("--patience", 0), "must be at least 0.1. Received: 0"),
+        (("--parallel", 0), "must be at least 1. Received: 0"),
+        (("--gpus", 1), "are for --parallel or --ray"),
     ],
 )
 def test_options_that_are_none(command, given, message, tmp_path, capsys):
@@ -323,11 +274,3 @@ def test_augmentation_is_the_papers(options):
         recipe = search.recipe(options("--dataset", name))
         assert bool(recipe.augmentation.flip) == (name not in ("mnist", "digits"))
         assert recipe.epochs == 4
-
-
-def test_a_damaged_state_is_told_by_its_file(options, tmp_path):
-    given = options("--out", tmp_path)
-    (tmp_path / "trials").mkdir()
-    (tmp_path / "trials" / "oracle.json").write_bytes(b"{")
-    with pytest.raises(ValueError, match=r"oracle\.json must be .*backup"):
-        search.make_tuner(given, search.make_hypermodel(given))

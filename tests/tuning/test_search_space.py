@@ -5,8 +5,8 @@ import dataclasses
 import keras_tuner
 import pytest
 
-from keras_gdrn.models import PRESETS, gauss_der_resnet
-from keras_gdrn.models._presets import OF_THE_PAPER
+from keras_gdrn.models import ARCHITECTURES, gauss_der_resnet
+from keras_gdrn.models._architectures import OF_THE_PAPER
 from keras_gdrn.training import RECIPES
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, parameters
 
@@ -49,7 +49,7 @@ def test_networks_may_look_between_the_pixels(chosen):
 
 @pytest.mark.parametrize("name", OF_THE_PAPER)
 def test_sets_contain_the_values_of_the_paper(name):
-    preset, space = PRESETS[name], SearchSpace()
+    preset, space = ARCHITECTURES[name], SearchSpace()
     stem, *widths = preset.widths
     assert preset.ratio in space.ratio
     assert len(widths) in space.blocks
@@ -76,7 +76,7 @@ def test_defaults_are_the_network_for_cifar10():
     hp = keras_tuner.HyperParameters()
     model = hypermodel.build(hp)
     assert parameters(model) == 1_783_434
-    preset = PRESETS["rescaled_cifar10"]
+    preset = ARCHITECTURES["rescaled_cifar10"]
     architecture = hypermodel.space.architecture(hp)
     assert architecture.pop("sigma0") == pytest.approx(preset.sigma0)
     assert architecture.pop("order") == 2
@@ -117,3 +117,20 @@ def test_sets_that_are_none():
         SearchSpace(sigma0_range=(2.0, 1.0))
     with pytest.raises(ValueError, match=r"`sigma0_spacing`.*\(1\.0,\)"):
         SearchSpace(sigma0_spacing=(1.0,))
+
+
+@pytest.mark.parametrize("side", [2, 8, 24, 28, 32, 64, 96])
+def test_default_space_fits_the_image(side):
+    space = GaussDerResNetHyperModel((side, side, 1), 4).space
+    assert max(space.ratio) ** (max(space.blocks) + 1) <= side
+    assert space.sigma0_range[1] <= max(side / 8, SearchSpace().sigma0_range[0])
+    if side >= 8:
+        assert space.blocks == SearchSpace().blocks
+        assert len(space.ratio) >= 5
+    if side >= 39:
+        assert space == SearchSpace()
+
+
+def test_network_of_the_default_space_is_built():
+    hp = keras_tuner.HyperParameters()
+    assert GaussDerResNetHyperModel((8, 8, 1), 4).build(hp).output_shape == (None, 4)

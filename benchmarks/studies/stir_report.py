@@ -1,0 +1,75 @@
+"""The table and the pictures of `stir.py`, with the published accuracies beside."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES
+from keras_gdrn.visualization import markdown_table
+
+PUBLISHED = Path(__file__).with_name("stir_published.csv")
+
+
+def published(data: str, scenario: int) -> dict[str, np.ndarray]:
+    """The published accuracies of each network in percent, at each size."""
+    with PUBLISHED.open(encoding="utf-8") as file:
+        return {
+            row["model"]: np.array([float(row[f"s{size}"]) for size in STIR_SIZES])
+            for row in csv.DictReader(file)
+            if (row["data"], row["scenario"]) == (data, str(scenario))
+        }
+
+
+def by_scenario(results: list[dict]) -> dict[tuple[str, int], list[dict]]:
+    keys = sorted({(result["data"], result["scenario"]) for result in results})
+    return {
+        key: [r for r in results if (r["data"], r["scenario"]) == key] for key in keys
+    }
+
+
+def picture(results: list[dict]) -> Figure:
+    """For each scenario the accuracy of each run, over the published ones in gray."""
+    groups = by_scenario(results)
+    figure = Figure((1 + 3.2 * len(groups), 3.2), dpi=100, layout="constrained")
+    plots = np.ravel(figure.subplots(1, len(groups), sharey=True))
+    for plot, ((data, scenario), runs) in zip(plots, groups.items(), strict=True):
+        trained = STIR_SCENARIOS[scenario]
+        plot.axvspan(trained[0], trained[-1], color="0.92", lw=0)
+        for accuracies in published(data, scenario).values():
+            plot.plot(STIR_SIZES, accuracies, color="0.6", lw=0.8)
+        for result in runs:
+            plot.plot(STIR_SIZES, 100 * np.array(result["accuracies"]), "C3", lw=1.6)
+        plot.set_title(f"{data}, trained at {trained[0]} to {trained[-1]}", fontsize=10)
+        plot.set_xlabel("size [pixels]")
+        plot.grid(alpha=0.3)
+    plots[0].set_ylabel("accuracy [%]")
+    return figure
+
+
+def table(results: list[dict]) -> str:
+    """A row for each scenario: means over seeds, and the best of those published."""
+    header = ["trained at", "seeds", "mean of 48 sizes", "worst size"]
+    rows = [[*header, "published: best mean", "best worst size", "weights", "minutes"]]
+    for (data, scenario), runs in by_scenario(results).items():
+        ours = 100 * np.array([result["accuracies"] for result in runs])
+        others = np.stack(list(published(data, scenario).values()))
+        sizes = STIR_SCENARIOS[scenario]
+        rows.append(
+            [
+                f"{data}, {sizes[0]} to {sizes[-1]}",
+                " ".join(str(r["seed"]) for r in runs),
+            ]
+            + [spread(ours.mean(axis=1)), spread(ours.min(axis=1))]
+            + [f"{best:.1f}" for best in (others.mean(1).max(), others.min(1).max())]
+            + [str(runs[0]["parameters"])]
+            + [spread([result["minutes of training"] for result in runs])]
+        )
+    return markdown_table(rows)
+
+
+def spread(values) -> str:
+    """The mean and, of several, the standard deviation."""
+    text = f"{np.mean(values):.1f}"
+    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):.1f}"

@@ -1,0 +1,100 @@
+"""The pixels of image files and of images in memory, as they are looked at."""
+
+import os
+import stat
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from keras_gdrn._checks import check_choice
+
+MODES = {1: "L", 3: "RGB"}
+# A shape that no photograph has: resized by its shorter side it would be gigantic.
+LONGEST = 32
+
+
+def read_image(image: Any, channels: int = 3) -> np.ndarray:
+    """The pixels of a file, of an image of Pillow's or of an array.
+
+    They are the way up that they are shown (EXIF), over white where they are
+    transparent, of an animation the first, and gray or colored as asked for.
+
+    Args:
+        image: Path of a JPEG, PNG, BMP or GIF file; `PIL.Image.Image`; or an array
+            `(height, width)` or `(height, width, channel)` with 1, 3 or 4 channels and
+            values of 0 to 255 or 0 to 1.
+        channels: 1 for gray, 3 for red, green and blue.
+
+    Returns:
+        `(height, width, channels)`, uint8.
+
+    Raises:
+        ValueError: If a file is none of these, is damaged or has more pixels than
+            Pillow takes for an honest image (89 million); or if the sides of an image
+            differ more than 32-fold, or an array has another shape or other values.
+            The error names the file.
+
+    Example:
+
+    >>> read_image("photo.jpg").shape
+    (1080, 1920, 3)
+    """
+    check_choice("channels", channels, tuple(MODES))
+    if not isinstance(image, (str, os.PathLike)):
+        return _as_pixels(image, channels)
+    path = Path(image)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise ValueError("it must be a regular file.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path, formats=("BMP", "GIF", "JPEG", "PNG")) as opened:
+                return _as_pixels(opened, channels)
+    except Exception as error:  # Pillow lets through whatever damage raises
+        raise ValueError(f"{path} cannot be read as an image: {error}") from error
+
+
+def _as_pixels(image: Any, channels: int) -> np.ndarray:
+    if not isinstance(image, Image.Image):
+        image = Image.fromarray(_as_bytes(np.asarray(image)))
+    _check_shape(*image.size)
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):  # 16 bits, which Pillow would cut off at 255
+        image = Image.fromarray((np.asarray(image) // 257).astype("uint8"))
+    if image.mode.endswith("A") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image)
+    pixels = np.array(image.convert(MODES[channels]))
+    return pixels.reshape(*pixels.shape[:2], channels)
+
+
+def _as_bytes(pixels: np.ndarray) -> np.ndarray:
+    if pixels.ndim not in (2, 3) or (
+        pixels.ndim == 3 and pixels.shape[-1] not in (1, 3, 4)
+    ):
+        raise ValueError(
+            "An image must be an array (height, width) or (height, width, channel) "
+            f"with 1, 3 or 4 channels. Received: an array of the shape {pixels.shape}"
+        )
+    pixels = pixels[..., 0] if pixels.shape[-1] == 1 and pixels.ndim == 3 else pixels
+    if pixels.dtype == "uint8":
+        return pixels
+    white = 255 if np.max(pixels, initial=0) > 1 else 1
+    if not (np.min(pixels, initial=0) >= 0 and np.max(pixels, initial=0) <= 255):
+        raise ValueError(
+            "The values of an image must be of 0 to 255 or of 0 to 1. Received: an "
+            f"array with values of {np.min(pixels):g} to {np.max(pixels):g}"
+        )
+    return np.rint(pixels * (255 / white)).astype("uint8")
+
+
+def _check_shape(width: int, height: int) -> None:
+    if not 0 < max(width, height) <= LONGEST * min(width, height):
+        raise ValueError(
+            f"its sides must not differ more than {LONGEST}-fold. "
+            f"Received: {width}x{height} pixels"
+        )

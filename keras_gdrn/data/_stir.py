@@ -1,0 +1,166 @@
+"""STIR, the public benchmark of objects of any size, anywhere in the image."""
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_gdrn._checks import check_choice, check_count, is_integer
+from keras_gdrn.data import _stir_made
+from keras_gdrn.data._source import ArraySource, as_dataset
+from keras_gdrn.data._stir_file import SIDE, SIZES, Arrays, read_published
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Sizes of the objects, in pixels.
+STIR_SIZES: tuple[int, ...] = tuple(range(SIDE + 1 - SIZES, SIDE + 1))
+# The sizes that each scenario is trained on; all are tested at all sizes.
+STIR_SCENARIOS: dict[int, tuple[int, ...]] = {
+    1: STIR_SIZES[:16],
+    2: STIR_SIZES[16:32],
+    3: STIR_SIZES[32:],
+    4: STIR_SIZES,
+}
+# The data sets, with their numbers of classes.
+CLASSES = {"emoji": 36, "mnist": 10, "trafficsign": 16, "aerial": 9}
+SPLITS = ("train", "validation", "test")
+RECORD = "https://zenodo.org/records/6578038"
+
+
+def stir_arrays(
+    name: str,
+    split: str,
+    sizes: int | Iterable[int] = STIR_SIZES,
+    *,
+    file: str | os.PathLike | None = None,
+    data_dir: str | os.PathLike | None = None,
+    download: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The images and labels of `stir`, in the same order, as NumPy arrays.
+
+    Args:
+        name, split, sizes, file, data_dir, download: As for `stir`.
+
+    Returns:
+        Images `(N, 64, 64, C)`, float32 in [0, 1], and labels `(N,)`, int32.
+
+    Raises:
+        ValueError, FileNotFoundError: As `stir`.
+
+    Example:
+
+    >>> stir_arrays("emoji", "test", [17, 64])[0].shape
+    (72, 64, 64, 1)
+    """
+    images, labels = _load(name, split, sizes, file, data_dir, download)
+    return np.divide(images, 255, dtype="float32"), labels
+
+
+def stir(
+    name: str,
+    split: str,
+    sizes: int | Iterable[int] = STIR_SIZES,
+    *,
+    file: str | os.PathLike | None = None,
+    batch_size: int | None = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    data_dir: str | os.PathLike | None = None,
+    download: bool = False,
+) -> "tf.data.Dataset":
+    """Objects of chosen sizes, anywhere on images of 64×64 pixels.
+
+    The benchmark has each object at all 48 sizes from 17 to 64 pixels. In its scenarios
+    (`STIR_SCENARIOS`) a network is trained on some of the sizes and tested on all.
+
+    Without `file`, the emoji are those that come with the package, and the digits are
+    made from MNIST. They follow the publication, but are not its files: the icons were
+    rendered anew, and TensorFlow Datasets holds MNIST in another order, so that the
+    digits are others of the same kind, at other positions.
+
+    Source: T. R. Altstidl et al., "Just a Matter of Scale? Reevaluating Scale
+    Equivariance in Convolutional Neural Networks", arXiv 2211.10288; the data at
+    https://zenodo.org/records/6578038. The emoji are icons of Font Awesome Free 5.15.3,
+    CC BY 4.0.
+
+    Args:
+        name: "emoji" (36 classes, one image of each at each size), "mnist" (10, 50),
+            "trafficsign" (16, 25, in color) or "aerial" (9, 25, in color).
+        split: "train", "validation" or "test".
+        sizes: Sizes of the objects in pixels, 17 to 64, or one of them.
+        file: The published `.npz` file; "trafficsign" and "aerial" need it.
+        batch_size: Images in a batch; the last one may be smaller. By default the
+            elements are single images.
+        shuffle: Whether to reorder the images, anew in every iteration. Otherwise they
+            come size by size, and each size class by class.
+        seed: Seed of the shuffling: the same one gives the same orders.
+        data_dir: Directory of TensorFlow Datasets with MNIST, as for `rescaled`.
+        download: Whether to download MNIST if it is not there.
+
+    Returns:
+        A `tf.data.Dataset` of known cardinality with elements (image, label):
+        `(64, 64, C)` float32 in [0, 1] and `()` int32, or batches of them.
+
+    Raises:
+        ValueError: If an argument is out of its range, or `file` is damaged or that of
+            another data set.
+        FileNotFoundError: If `file` is not there, or MNIST has not been prepared.
+
+    Guarantee: the elements equal those of `stir_arrays`.
+
+    Example:
+
+    >>> data = stir("emoji", "train", STIR_SCENARIOS[1], batch_size=24, shuffle=True)
+    >>> data.element_spec[0].shape
+    TensorShape([None, 64, 64, 1])
+    """
+    check_count("batch_size", batch_size)
+    source = StirSource(*_load(name, split, sizes, file, data_dir, download))
+    return as_dataset(source, batch_size, shuffle, seed)
+
+
+class StirSource(ArraySource):
+    """Images that stay in memory as bytes."""
+
+    def rows(self, index: Any) -> tuple[np.ndarray, ...]:
+        images, labels = super().rows(index)
+        return np.divide(images, 255, dtype="float32"), labels
+
+
+def _load(
+    name: str,
+    split: str,
+    sizes: int | Iterable[int],
+    file: str | os.PathLike | None,
+    data_dir: str | os.PathLike | None,
+    download: bool,
+) -> Arrays:
+    check_choice("name", name, tuple(CLASSES))
+    index = SPLITS.index(check_choice("split", split, SPLITS))
+    rows = [SIDE - size for size in _checked_sizes(sizes)]
+    if file is not None:
+        images, labels = read_published(file, CLASSES[name], index, rows)
+    elif name == "emoji":
+        images, labels = _stir_made.emoji(index, rows)
+    elif name == "mnist":
+        images, labels = _stir_made.mnist(index, rows, data_dir, download)
+    else:
+        raise ValueError(
+            f"`file` must be the published {name}.npz, from {RECORD}: only emoji and "
+            "mnist can be made here. Received: file=None"
+        )
+    return images, labels.astype("int32")
+
+
+def _checked_sizes(sizes: int | Iterable[int]) -> list[int]:
+    chosen = list(sizes) if isinstance(sizes, Iterable) else [sizes]
+    if not chosen or not all(
+        is_integer(size) and size in STIR_SIZES for size in chosen
+    ):
+        raise ValueError(
+            f"`sizes` must be integers from {STIR_SIZES[0]} to {STIR_SIZES[-1]}, at "
+            f"least one. Received: sizes={sizes!r}"
+        )
+    return chosen

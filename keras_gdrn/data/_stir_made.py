@@ -1,0 +1,119 @@
+"""The emoji and the MNIST digits of STIR, made as the publication describes it."""
+
+import functools
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+from scipy import ndimage
+
+from keras_gdrn.data._datasets import dataset_info
+from keras_gdrn.data._load import load
+from keras_gdrn.data._stir_file import SIDE, SIZES, SPLITS, Arrays
+
+# The 36 icons at each size; LICENSE.md beside them tells where they are from.
+ICONS = Path(__file__).parent / "stir" / "emoji.xz"
+EMOJI, DIGITS = 36, 10
+# Images of each digit in each split.
+INSTANCES = 50
+
+
+def emoji(split: int, rows: list[int]) -> Arrays:
+    """White faces on black, one of each class at each size."""
+    images = np.zeros((len(rows), EMOJI, SIDE, SIDE, 1), "uint8")
+    icons, positions = _icons(), _emoji_positions()
+    for at, row in enumerate(rows):
+        size = SIDE - row
+        for label in range(EMOJI):
+            x, y = positions[label, row, split]
+            images[at, label, y : y + size, x : x + size, 0] = icons[label][row]
+    labels = np.tile(np.arange(EMOJI), len(rows))
+    return images.reshape(-1, SIDE, SIDE, 1), labels
+
+
+@functools.cache
+def _icons() -> list[list[np.ndarray]]:
+    """For each class its images of size×size, from the largest down."""
+    with lzma.open(ICONS) as file:
+        pixels = np.frombuffer(file.read(), "uint8")
+    sizes = SIDE - np.arange(SIZES)
+    pieces = np.split(pixels, np.cumsum(np.tile(sizes**2, EMOJI))[:-1])
+    icons = [
+        piece.reshape(size, size)
+        for piece, size in zip(pieces, np.tile(sizes, EMOJI), strict=True)
+    ]
+    return [icons[first : first + SIZES] for first in range(0, len(icons), SIZES)]
+
+
+@functools.cache
+def _emoji_positions() -> np.ndarray:
+    """Left and upper edge, `(class, size, split, 2)`, drawn in that order."""
+    random = np.random.RandomState(42)
+    positions = [
+        random.randint(0, row + 1, 2)
+        for _ in range(EMOJI)
+        for row in range(SIZES)
+        for _ in range(SPLITS)
+    ]
+    return np.reshape(positions, (EMOJI, SIZES, SPLITS, 2))
+
+
+def mnist(
+    split: int, rows: list[int], data_dir: str | os.PathLike | None, download: bool
+) -> Arrays:
+    """White digits on black, 50 of each class at each size."""
+    digits = _digits(split, data_dir, download)
+    images = [_placed(digits, SIDE - row, split) for row in rows]
+    labels = np.tile(np.repeat(np.arange(DIGITS), INSTANCES), len(rows))
+    return np.concatenate(images)[..., np.newaxis], labels
+
+
+@functools.lru_cache(maxsize=SPLITS)
+def _digits(
+    split: int, data_dir: str | os.PathLike | None, download: bool
+) -> np.ndarray:
+    """The images `(500, 28, 28)` of a split, class by class."""
+    source = "test" if split == 2 else "train+validation"
+    images, labels = load(dataset_info("mnist"), source, None, data_dir, download)
+    first = INSTANCES if split == 1 else 0
+    chosen = []
+    for digit in range(DIGITS):
+        order = np.flatnonzero(labels == digit)
+        np.random.RandomState(42).shuffle(order)
+        chosen.append(images[order[first : first + INSTANCES], ..., 0])
+    return np.concatenate(chosen)
+
+
+def _placed(digits: np.ndarray, size: int, split: int) -> np.ndarray:
+    """The digits at one size, somewhere on images of 64×64, in uint8."""
+    resize = _resizing(digits.shape[1], size)
+    resized = resize @ digits @ resize.T
+    limits = {"axis": (1, 2), "keepdims": True}
+    resized = np.clip(resized, digits.min(**limits), digits.max(**limits))
+    images = np.zeros((len(digits), SIDE, SIDE))
+    random = np.random.RandomState([42, size, split])
+    corners = random.randint(0, SIDE - size + 1, (len(digits), 2))
+    for image, digit, (x, y) in zip(images, resized, corners, strict=True):
+        image[y : y + size, x : x + size] = digit
+    sigma = 7 / 8 * size / 28
+    images = ndimage.gaussian_filter(images, (0, sigma, sigma), mode="nearest")
+    images = 2 / np.pi * np.arctan(0.02 * (images - 128))
+    lowest, highest = images.min(**limits), images.max(**limits)
+    return (255 * ((images - lowest) / (highest - lowest))).astype("uint8")
+
+
+@functools.lru_cache(maxsize=SIZES)
+def _resizing(old: int, new: int) -> np.ndarray:
+    """`skimage.transform.resize(order=3)` along one axis, as a matrix `(new, old)`.
+
+    It is linear but for the clipping: cubic splines, before which an image that shrinks
+    is smoothed; edges are mirrored.
+    """
+    identity = np.eye(old)
+    if new < old:
+        sigma = (old / new - 1) / 2
+        identity = ndimage.gaussian_filter1d(identity, sigma, axis=0, mode="mirror")
+    return ndimage.zoom(
+        identity, (new / old, 1), order=3, mode="mirror", grid_mode=True
+    )

@@ -1,0 +1,103 @@
+"""What is to be known of a trained network, for people and for programs."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FILE, README = "card.json", "README.md"
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    """The card of a trained network.
+
+    Attributes:
+        data: What it was trained and tested on.
+        license: Identifier of the license of the weights, such as `"apache-2.0"`.
+        command: Command that trained it, with the seed.
+        accuracy: Share of the test images that is recognized, by size factor; 1 stands
+            for the size in training.
+        test_images: Number of test images at each size.
+        object_sizes: Smallest and largest side of an object, in pixels, that the
+            accuracies are of.
+        shift_accuracy: The same share at the size of training, by how many pixels the
+            image was moved along both axes.
+        shift_images: Number of test images at each shift.
+        limits: What it is not good for.
+        date, environment: When it was trained, on which processor, with which versions.
+        class_names, images, parameters, sha256: Names of the classes, images in
+            words, number of trained parameters and checksum of the file of weights.
+            `save_to_preset` finds these itself.
+    """
+
+    data: str = ""
+    license: str = ""
+    command: str = ""
+    accuracy: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    test_images: int | None = None
+    object_sizes: tuple[float, float] | None = None
+    shift_accuracy: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    shift_images: int | None = None
+    limits: str = ""
+    date: str = ""
+    environment: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    class_names: tuple[str, ...] = ()
+    images: str = ""
+    parameters: int | None = None
+    sha256: str = ""
+
+    def markdown(self, name: str) -> str:
+        """The model card, as the README of a repository of Hugging Face.
+
+        Args:
+            name: What the network is called, and loaded by.
+        """
+        terms = f"license: {self.license}\n" if self.license else ""
+        facts = {
+            "Images": self.images,
+            "Classes": ", ".join(self.class_names),
+            "Data": self.data,
+            "Trained by": f"`{self.command}`" if self.command else "",
+            "Parameters": self.parameters,
+            "Limits": self.limits,
+        }
+        lines = [f"- {what}: {fact}" for what, fact in facts.items() if fact]
+        return (
+            f"---\nlibrary_name: keras\n{terms}tags:\n- image-classification\n"
+            f"- keras_gdrn\n---\n\n# {name}\n\nA scale-invariant Gaussian derivative "
+            "residual network (arXiv 2603.02843) for "
+            "[keras_gdrn](https://github.com/keras-gdrn/keras_gdrn):\n\n```python\n"
+            "from keras_gdrn.models import classify, from_preset\n\n"
+            f'model = from_preset("{name}")\nclassify(model, ["photo.jpg"])\n```\n\n'
+            + "\n".join(lines)
+            + _table("Size of the object", self.accuracy, self.test_images)
+            + _table("Shift in pixels", self.shift_accuracy, self.shift_images)
+            + "\n"
+        )
+
+
+def _table(what: str, shares: Mapping[str, float], images: int | None) -> str:
+    if not shares:
+        return ""
+    header = [what, *shares]
+    numbers = [f"{100 * share:.1f}" for share in shares.values()]
+    row = [f"accuracy (%) of {images} images" if images else "accuracy (%)", *numbers]
+    rows = [header, ["---"] * len(header), row]
+    return "\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def read_card(folder: Path) -> Card:
+    """The card in a folder of `save_to_preset`."""
+    card = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    for name in ("class_names", "object_sizes"):
+        card[name] = card[name] and tuple(card[name])
+    return Card(**card)
+
+
+def write_card(card: Card, folder: Path, name: str) -> None:
+    """For programs as JSON, for people as the README of the folder."""
+    text = json.dumps(dataclasses.asdict(card), indent=2, ensure_ascii=False)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
+    (folder / README).write_text(card.markdown(name), encoding="utf-8")

@@ -1,0 +1,190 @@
+"""Photographs of any kind and size: what they show."""
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_gdrn._checks import check_positive, check_positive_integer
+from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.models._copies import only_layer
+from keras_gdrn.models._preprocess import Preprocess
+from keras_gdrn.models._transfer import image_like
+
+BATCH = 32
+
+
+class Answer(NamedTuple):
+    """What a network says of one photograph.
+
+    Attributes:
+        name: The most probable class.
+        probability: Its probability, the softmax of the scores.
+        sigma0: Initial scale of the scale channel that decided.
+        top: The most probable classes, each with its probability.
+    """
+
+    name: str
+    probability: float
+    sigma0: float
+    top: list[tuple[str, float]]
+
+
+def classify(
+    model: keras.Model,
+    photos: Any,
+    object_size: float | None = None,
+    top: int = 3,
+) -> list[Answer]:
+    """What photographs show, whatever their size and kind.
+
+    Each is resized so that the object has the size of training, and cropped or extended
+    around its center to what the network takes; a network of unknown sizes, by
+    `input_shape=(None, None, 3)`, sees all of it.
+
+    Args:
+        model: Network with a `Preprocess` that knows its `object_size`, such as those
+            of `from_preset`.
+        photos: Path of an image file, `PIL.Image.Image` or array of an image, with
+            values of 0 to 255 or 0 to 1; or a sequence of these, of any sizes.
+        object_size: Side of the object in the photograph, in pixels; by default the
+            object fills the photograph, whose shorter side it is. A half to twice that
+            is as good.
+        top: Number of classes to be told.
+
+    Returns:
+        An answer for each photograph.
+
+    Raises:
+        ValueError: If a photograph cannot be read, or the model has no such layer.
+
+    Example:
+
+    >>> classify(from_preset("cifar10"), ["cat.jpg", "ship.png"])[0].name
+    'cat'
+    """
+    from keras_gdrn.data import read_image  # not needed by the networks themselves
+
+    known = only_layer(model, Preprocess)
+    if known.object_size is None:
+        raise ValueError(
+            "`model` must know the size of its objects: `Preprocess(class_names, "
+            f"object_size)`. Received: a model {model.name!r} that does not"
+        )
+    if object_size is not None:
+        check_positive("object_size", object_size)
+    channels = only_layer(model, ScaleChannels)
+    # The scale in the middle of the channels is for the size in the middle.
+    middle = sorted(channels.sigma0)[len(channels.sigma0) // 2]
+    side, canvas = middle * known.object_size, model.input_shape[1:3]
+    images = []
+    for photo in _listed(photos):
+        pixels = read_image(photo, model.input_shape[-1])
+        factor = side / (object_size or min(pixels.shape[:2]))
+        images.append(_placed(pixels, factor, canvas, known.extension))
+    network = _with_scores_of_scales(model)
+    batches = [np.stack(images[n : n + BATCH]) for n in range(0, len(images), BATCH)]
+    if None in canvas:
+        batches = [image[None] for image in images]
+    found = []
+    for batch in batches:
+        # Called, not `predict`ed: nothing is compiled, for each size of images anew.
+        each, scores = map(ops.convert_to_numpy, network(batch, training=False))
+        tops = decode_predictions(scores, known.class_names, top)
+        best = np.argmax(scores, axis=-1)
+        for of_scales, label, names in zip(each, best, tops, strict=True):
+            sigma0 = channels.sigma0[int(np.argmax(of_scales[:, label]))]
+            found.append(Answer(*names[0], sigma0, names))
+    return found
+
+
+def decode_predictions(
+    scores: Any, class_names: Sequence[str] | keras.Model, top: int = 5
+) -> list[list[tuple[str, float]]]:
+    """Names and probabilities of the best classes.
+
+    The networks are trained by the cross-entropy of the softmax of their scores
+    (`from_logits=True`), so this is what their probabilities are.
+
+    Args:
+        scores: `(batch, class)`, as `model.predict` gives them.
+        class_names: Names of the classes, or a model whose `Preprocess` has them.
+        top: Number of classes to be told.
+
+    Returns:
+        For each image `(name, probability)` of so many classes, the best first.
+
+    Raises:
+        ValueError: If there is not a name for each class, or a score is NaN.
+
+    Example:
+
+    >>> decode_predictions([[0.0, 2.0]], ["cat", "dog"], top=1)
+    [[('dog', 0.8807970285415649)]]
+    """
+    if isinstance(class_names, keras.Model):
+        class_names = tuple(only_layer(class_names, Preprocess).class_names)
+    scores = ops.convert_to_numpy(scores)
+    count = check_positive_integer("top", top)
+    if scores.ndim != 2 or len(class_names) not in (0, scores.shape[-1]):
+        raise ValueError(
+            "`scores` must be (batch, class), with a name for each class. "
+            f"Received: scores of the shape {scores.shape}, class_names={class_names}"
+        )
+    names = list(class_names) or [f"class {n}" for n in range(scores.shape[-1])]
+    unknown = np.flatnonzero(np.isnan(scores).any(axis=-1))
+    if len(unknown):
+        raise ValueError(
+            "`scores` has NaN: images must have values of 0 to 255 or of 0 to 1. "
+            f"Received: NaN for the images {unknown.tolist()}"
+        )
+    shares = ops.convert_to_numpy(ops.softmax(ops.cast(scores, "float32")))
+    order = np.argsort(-shares, axis=-1, kind="stable")[:, :count]
+    return [
+        [(names[k], float(share[k])) for k in best]
+        for share, best in zip(shares, order, strict=True)
+    ]
+
+
+def _listed(photos: Any) -> list:
+    if isinstance(photos, (str, os.PathLike)) or hasattr(photos, "getexif"):
+        return [photos]
+    if getattr(photos, "ndim", 4) <= 3:  # one array
+        return [photos]
+    if not isinstance(photos, Iterable):
+        raise ValueError(
+            "`photos` must be paths of files, images of Pillow's or arrays. "
+            f"Received: {photos!r}"
+        )
+    return list(photos)
+
+
+def _with_scores_of_scales(model: keras.Model) -> keras.Model:
+    """A model that gives what is pooled, `(batch, scale, class)`, and the scores."""
+    image, pooling, pooled = image_like(model), only_layer(model, ScalePooling), []
+
+    def call(layer, *args, **kwargs):
+        if layer is pooling:
+            pooled.append(args[0])
+        return layer(*args, **kwargs)
+
+    same = keras.models.clone_model(
+        model,
+        input_tensors=image,
+        clone_function=lambda layer: layer,
+        call_function=call,
+    )
+    return keras.Model(image, [*pooled, same.output])
+
+
+def _placed(pixels: np.ndarray, factor: float, canvas, extension) -> np.ndarray:
+    """The resized image on the network's canvas, or on one of its own size."""
+    from keras_gdrn.data import rescale
+
+    sizes = (math.ceil(factor * n) for n in pixels.shape[:2])
+    canvas = tuple(n or size for n, size in zip(canvas, sizes, strict=True))
+    return np.clip(rescale(pixels, factor, canvas, extension) / 255, 0, 1)

@@ -1,0 +1,200 @@
+"""Trained networks: those of the package, in a folder, and on Hugging Face."""
+
+import dataclasses
+import hashlib
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_gdrn._checks import takes_keywords_of
+from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
+from keras_gdrn.models._architectures import ARCHITECTURES
+from keras_gdrn.models._card import FILE, README, Card, read_card, write_card
+from keras_gdrn.models._copies import only_layer
+from keras_gdrn.models._first_and_last import with_classes
+from keras_gdrn.models._preprocess import Preprocess
+from keras_gdrn.models._transfer import replace_layers, with_input_shape, with_sigma0
+
+FOLDER = Path(__file__).parent / "trained"
+WEIGHTS = "model.weights.h5"  # as Keras calls them
+HUB = "hf://"
+
+
+def list_presets() -> dict[str, Card]:
+    """The trained networks that come with the package.
+
+    Returns:
+        The card of each, by the name that `from_preset` takes.
+
+    Example:
+
+    >>> list_presets()["mnist"].accuracy["0.5"]
+    0.9925
+    """
+    return {path.parent.name: read_card(path.parent) for path in _cards()}
+
+
+@takes_keywords_of()
+def from_preset(
+    preset: str | os.PathLike,
+    load_weights: bool = True,
+    classes: int | Sequence[str] | None = None,
+    *,
+    input_shape: tuple | None = None,
+    sigma0: Sequence[float] | None = None,
+    spatial_selection: str | None = None,
+    scale_pooling: str | None = None,
+    scale_dropout: float | None = None,
+    receptive_field: float | str | None = "kept",
+    subpixel: bool | str = "kept",
+) -> keras.Model:
+    """A trained network; `architecture` builds untrained ones.
+
+    Its first layer, `"preprocess"`, takes images with values of 0 to 255 or of 0 to 1.
+    What may be changed here are things under which the weights keep their meaning.
+
+    Args:
+        preset: A key of `list_presets()`, a folder of `save_to_preset`, a `.keras`
+            file, or `hf://user/name` on Hugging Face.
+        load_weights: `False` for the same network with new weights.
+        classes: Number of other classes, or their names, for which the last layer
+            begins anew, as `with_classes`; by default those that it knows.
+        input_shape, sigma0: Shape of an image and initial scales, as
+            `gauss_der_resnet`.
+        spatial_selection, scale_pooling, scale_dropout: As `gauss_der_resnet`.
+            `spatial_selection="max"` looks for the object anywhere.
+        receptive_field, subpixel: As `gauss_der_resnet`; `"kept"` for its own.
+
+    Returns:
+        Functional model from images to `(batch, class)` scores.
+
+    Raises:
+        ValueError: If there is no such preset, its file of weights is not that of its
+            card, or an argument is refused.
+        ImportError: For `hf://` without the package `huggingface_hub`.
+
+    Example:
+
+    >>> from_preset("digits", classes=["disc", "square", "cross"]).output_shape
+    (None, 3)
+    """
+    model: Any = _loaded(preset)
+    if not load_weights:
+        model = type(model).from_config(model.get_config())
+    if input_shape is not None:
+        model = with_input_shape(model, input_shape)
+    if (sigma0, receptive_field, subpixel) != (None, "kept", "kept"):
+        scales = only_layer(model, ScaleChannels).sigma0 if sigma0 is None else sigma0
+        model = with_sigma0(model, scales, receptive_field, subpixel)
+    changes = {
+        SpatialSelection: {"mode": spatial_selection},
+        ScalePooling: {"mode": scale_pooling, "dropout": scale_dropout},
+    }
+    model = replace_layers(model, lambda layer: _like(layer, changes.get(type(layer))))
+    return model if classes is None else with_classes(model, classes)
+
+
+def save_to_preset(
+    model: keras.Model, preset: str | os.PathLike, card: Card | None = None
+) -> None:
+    """Saves a network for `from_preset`, to a folder or to Hugging Face.
+
+    Beside the files of Keras are the card and a README for people.
+
+    Args:
+        model: Functional model, such as those of `from_preset`.
+        preset: A folder, which is made if need be, or `hf://user/name`: who is logged
+            in there (`hf auth login`) uploads it by Keras' own means.
+        card: What is known of its training; what can be read from the model is added.
+
+    Raises:
+        ImportError: For `hf://` without the package `huggingface_hub`.
+
+    Example:
+
+    >>> save_to_preset(model, "shapes", Card(data="drawn shapes", license="cc0-1.0"))
+    >>> from_preset("shapes").output_shape
+    (None, 3)
+    """
+    on_hub = str(preset).startswith(HUB)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary if on_hub else preset)
+        model.save(folder, zipped=False)
+        card = _completed(card or Card(), model, folder / WEIGHTS)
+        write_card(card, folder, str(preset) if on_hub else folder.name)
+        if on_hub:
+            _upload(model, str(preset), folder)
+
+
+def _upload(model: keras.Model, preset: str, folder: Path) -> None:
+    keras.saving.save_model(model, preset)  # refuses without huggingface_hub
+    import huggingface_hub  # pyright: ignore[reportMissingImports]
+
+    for name in (FILE, README):  # Keras has written a README of its own
+        huggingface_hub.HfApi().upload_file(
+            path_or_fileobj=folder / name,
+            path_in_repo=name,
+            repo_id=preset.removeprefix(HUB),
+        )
+
+
+def _completed(card: Card, model: keras.Model, weights: Path) -> Card:
+    shape = model.input_shape[1:]
+    known = [layer for layer in model.layers if isinstance(layer, Preprocess)]
+    found = {
+        "class_names": known[0].class_names if known else (),
+        "images": f"{shape}, with values of 0 to 1" + " or 0 to 255" * bool(known),
+        "parameters": sum(math.prod(w.shape) for w in model.trainable_weights),
+    }
+    given = {name: getattr(card, name) or value for name, value in found.items()}
+    return dataclasses.replace(card, **given, sha256=_checksum(weights))
+
+
+def _loaded(preset: str | os.PathLike) -> keras.Model:
+    names = [path.parent.name for path in _cards()]
+    path = FOLDER / preset if preset in names else Path(preset)
+    if str(preset).startswith(HUB):
+        return keras.saving.load_model(preset, compile=False)
+    if not path.exists():
+        hint = ""
+        if preset in ARCHITECTURES:
+            hint = f"; `architecture({preset!r})` builds that network, untrained"
+        raise ValueError(
+            f"There is no trained network {str(preset)!r}{hint}. Trained ones are "
+            f"{names}, folders of `save_to_preset`, .keras files and hf://user/name."
+        )
+    if (path / FILE).exists():
+        _check_weights(path)
+    return keras.saving.load_model(path, compile=False)
+
+
+def _check_weights(folder: Path) -> None:
+    expected, found = read_card(folder).sha256, _checksum(folder / WEIGHTS)
+    if expected and found != expected:
+        raise ValueError(
+            f"The weights {folder / WEIGHTS} are damaged, or not those of the card: "
+            f"their SHA-256 is {found}, not {expected}. Install or download them anew"
+        )
+
+
+def _cards() -> list[Path]:
+    return sorted(FOLDER.glob(f"*/{FILE}"))
+
+
+def _checksum(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _like(layer: Any, changes: dict[str, Any] | None) -> Any:
+    """The layer, or one like it with those options that are given."""
+    given = {
+        name: value for name, value in (changes or {}).items() if value is not None
+    }
+    if not given:
+        return layer
+    return type(layer).from_config({**layer.get_config(), **given})

@@ -1,0 +1,128 @@
+"""What a trained network knows of its images, as the first of its layers."""
+
+from collections.abc import Sequence
+
+import keras
+from keras import ops
+
+from keras_gdrn._checks import check_choice, check_positive
+
+EXTENSIONS = ("zero", "mirror")
+# Resizing oversteps the range of values by some: by a quarter below, a half above.
+_BELOW, _ABOVE, _WHITE = 0.25, 1.5, 255.0
+_BRIGHT = 8.0  # more than standardized pixels have
+
+
+@keras.saving.register_keras_serializable(package="keras_gdrn")
+class Preprocess(keras.layers.Layer):
+    """Takes images with values of 0 to 255 or of 0 to 1, and gives those of 0 to 1.
+
+    Which of the two they are is told for each image by its values, as Keras makes
+    floating-point numbers of whatever a model is given: one with a value above 1.5 is
+    divided by 255. An image that is neither, such as one with values from -1 to 1 or a
+    standardized one, becomes NaN, and so do its scores: never wrong in silence. (An
+    image of whole numbers that has no value but 0 and 1 is one of 0 to 1.)
+
+    The layer also keeps what else must be known to ask the network about a photograph,
+    so that it is saved, loaded and published with it (see `classify`).
+
+    Args:
+        class_names: Names of the classes, in the order of the scores.
+        object_size: Side, in pixels, of the objects for which the scale channel of
+            `σ_0 = 1` was trained; `None` if it is not known.
+        extension: What surrounds an image on its canvas, as `data.rescale`: `"zero"` or
+            `"mirror"`.
+
+    Input shape:
+        `(batch, *spatial, channels)` of any dtype.
+
+    Output shape:
+        The same, float32.
+
+    Raises:
+        ValueError: If an argument is out of its range, or if images come in another
+            shape than that of the model.
+
+    Example:
+
+    >>> layer = Preprocess(class_names=["cat", "dog"], object_size=32)
+    >>> float(layer(np.full((1, 48, 48, 3), 255, "uint8"))[0, 0, 0, 0])
+    1.0
+    """
+
+    def __init__(
+        self,
+        class_names: Sequence[str] = (),
+        object_size: float | None = None,
+        extension: str = "mirror",
+        name: str = "preprocess",
+        dtype="float32",
+        **kwargs,
+    ):
+        super().__init__(name=name, dtype=dtype, **kwargs)
+        self.class_names = _checked_names(class_names)
+        if object_size is not None:
+            check_positive("object_size", object_size)
+        self.object_size = object_size
+        self.extension = check_choice("extension", extension, EXTENSIONS)
+
+    def build(self, input_shape):
+        self._shape = tuple(input_shape)[1:]
+
+    def call(self, inputs):
+        x = ops.cast(self._checked(inputs), self.compute_dtype)
+        axes = tuple(range(1, len(x.shape)))
+        low = ops.min(x, axes, keepdims=True)
+        high = ops.max(x, axes, keepdims=True)
+        whole = ops.all(ops.equal(x, ops.floor(x)), axes, keepdims=True)
+        is_unit = (low >= -_BELOW) & (high <= _ABOVE)
+        is_byte = whole & (low >= 0) & (high <= _WHITE)
+        is_byte |= (
+            (low >= -_BELOW * _WHITE) & (high >= _BRIGHT) & (high <= _ABOVE * _WHITE)
+        )
+        white = ops.where(is_byte, _WHITE, float("nan"))
+        return x / ops.where(is_unit, 1.0, ops.cast(white, x.dtype))
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            class_names=list(self.class_names),
+            object_size=self.object_size,
+            extension=self.extension,
+        )
+        return config
+
+    def _checked(self, images):
+        """Images of the right shape, before a layer behind this one fails in its own.
+
+        What is not known when TensorFlow makes the graph is known from here on.
+        """
+        own, shape = self._shape, tuple(images.shape)
+        pairs = [*zip(shape[1:], own, strict=False)]
+        if len(shape) != len(own) + 1 or any(
+            None not in pair and pair[0] != pair[1] for pair in pairs
+        ):
+            raise ValueError(
+                "The network takes batches of images, channels last, of the shape "
+                f"(batch, {', '.join(map(str, own))}). `classify` takes photographs of "
+                "any size and kind; `with_input_shape` makes the same network for "
+                f"another size. Received: images of the shape {shape}"
+            )
+        if any(size is None and known is not None for size, known in pairs):
+            import tensorflow as tf  # in the graphs of others all sizes are known
+
+            images = tf.ensure_shape(images, (None, *own))
+        return images
+
+
+def _checked_names(class_names) -> tuple[str, ...]:
+    is_sequence = isinstance(class_names, Sequence) and not isinstance(class_names, str)
+    if not is_sequence or not all(isinstance(name, str) for name in class_names):
+        raise ValueError(
+            "`class_names` must be a sequence of strings. "
+            f"Received: class_names={class_names!r}"
+        )
+    return tuple(class_names)

@@ -1,0 +1,67 @@
+"""The study of STIR: what it decides, and a run on little data."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from keras_gdrn.data import stir_arrays
+
+
+@pytest.fixture
+def studies(monkeypatch):
+    from tests.benchmarks.conftest import ROOT
+
+    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "studies")
+
+
+def test_the_widest_range_within_tolerance_is_chosen(studies):
+    import stir
+
+    accuracies = {(1, 3): 0.98, (1, 4): 0.99, (0, 3): 0.976, (0, 4): 0.96, (2, 3): 1.0}
+    validation = {some: np.full(16, value) for some, value in accuracies.items()}
+    assert stir.chosen_scales(validation, slice(1, 3)) == (1, 4)
+    validation[0, 4] = np.full(16, 0.976)
+    assert stir.chosen_scales(validation, slice(1, 3)) == (0, 4)
+
+
+def test_cut_images_keep_what_is_not_black(studies):
+    import stir
+
+    images, _ = stir_arrays("emoji", "train", 32)
+    cut = stir.cut(images, 40, seed=0)
+    assert cut.shape == (36, 40, 40, 1)
+    np.testing.assert_allclose(cut.sum((1, 2)), images.sum((1, 2)), rtol=1e-5)
+    assert not np.array_equal(cut, stir.cut(images, 40, seed=1))
+    np.testing.assert_array_equal(stir.cut(images, 64, seed=0), images)
+
+
+def test_published_accuracies_are_read(studies):
+    import stir_report
+
+    means = {k: v.mean() for k, v in stir_report.published("emoji", 1).items()}
+    assert len(means) == 11
+    assert max(means, key=means.get) == "ensemble"
+    assert means["ensemble"] == pytest.approx(76.5, abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.seen_on_tensorflow("what trains and evaluates has tests of its own")
+def test_a_run_is_collected(command, tmp_path):
+    options = ["--epochs", "1", "--limit", "1", "--out", tmp_path]
+    study = "benchmarks/studies/stir.py"
+    done = command(study, "emoji", "3", *options)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "emoji-3-seed0.json").read_text())
+    assert result["trained sigma0"] == pytest.approx([2, 2.83], abs=0.01)
+    assert len(result["accuracies"]) == 48
+    other = json.dumps({**result, "seed": 1, "accuracies": 48 * [1.0]})
+    (tmp_path / "emoji-3-seed1.json").write_text(other)
+    done = command(study, "--collect", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"\| emoji, 49 to 64 \| +0 1 \| .* ± .* 69.1 \| +6.9 ", done.stdout
+    )
+    assert (tmp_path / "emoji.png").stat().st_size > 10_000
+    assert not (tmp_path / "mnist.png").exists()

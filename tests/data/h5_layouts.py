@@ -1,0 +1,54 @@
+"""HDF5 files with the names and the layouts of the authors' own."""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from keras_gdrn.data import rescaled_arrays
+
+
+def write(path: Path, **arrays) -> Path:
+    with h5py.File(path, "w") as file:
+        for key, value in arrays.items():
+            file[key] = value
+    return path
+
+
+def write_folder(
+    folder: Path,
+    factors: tuple[float, ...],
+    *,
+    name: str = "digits",
+    dtype: str = "float32",
+    white: float = 255,
+    batch_axis: bool = True,
+) -> Path:
+    """Digits: training images, with a test set beside them, and others alone.
+
+    The latter have one image in place of the training images, with or without an axis
+    for it. Values are up to `white`.
+    """
+
+    def split(key: str, source: str, factor: float, limit: int) -> dict:
+        images, labels = rescaled_arrays("digits", source, factor, limit=limit)
+        images = np.round(white * images) if dtype == "uint8" else white * images
+        return {f"x_{key}": images.astype(dtype), f"y_{key}": labels[:, None]}
+
+    def place(key: str) -> dict:
+        one = np.zeros((1, 40, 40, 1) if batch_axis else (40, 40, 1), dtype)
+        return {f"x_{key}": one, f"y_{key}": [[0]]}
+
+    size = "outsize40-40"
+    arrays = split("train", "train", 1, 40) | split("test", "test", 1, 20)
+    arrays |= {f"{letter}_val": arrays[f"{letter}_train"][:12] for letter in "xy"}
+    write(folder / f"{name}_tr40_vl12_te20_{size}_sctr1p000_scte1p000.h5", **arrays)
+    # Of sizes that are mixed, which is of no use here.
+    mixed = f"{name}_tr40_vl12_te20_{size}_sctr1p000-4p000_scte1p000-4p000.h5"
+    write(folder / mixed, **arrays)
+    for factor in factors:
+        stated = f"{factor:.3f}".replace(".", "p")
+        training = f"_sctr{stated}" if factor < 1 else ""
+        arrays = split("test", "test", factor, 30) | place("train") | place("val")
+        write(folder / f"{name}_te30_{size}{training}_scte{stated}.h5", **arrays)
+    return folder

@@ -1,0 +1,216 @@
+"""STIR: the emoji of the package, MNIST made like it, and published files."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir, stir_arrays
+
+RENDERED = Path(__file__).parents[3] / "shared" / "stir" / "emoji.npz"
+SPLITS = ("train", "validation", "test")
+# Of images (3, 48, 36, 64, 64), as they were rendered, sizes from 64 down.
+CHECKSUM = "1877d706cfa8b2df76d55fe948c1e943bf37d3dd9f45ac70e7a5b6b8818eb6e0"
+
+
+def levels(images: np.ndarray) -> np.ndarray:
+    """The bytes that images in [0, 1] were."""
+    whole = np.round(255 * images)
+    np.testing.assert_allclose(images, whole / 255, atol=1e-7)
+    return whole.astype("uint8")
+
+
+@pytest.fixture(scope="module")
+def emoji() -> np.ndarray:
+    """All images of the three splits."""
+    splits = [stir_arrays("emoji", split, range(64, 16, -1)) for split in SPLITS]
+    for _, labels in splits:
+        np.testing.assert_array_equal(labels, np.tile(np.arange(36), 48))
+    return np.reshape([levels(images) for images, _ in splits], (3, 48, 36, 64, 64))
+
+
+def test_emoji_are_as_they_were_rendered(emoji):
+    assert hashlib.sha256(emoji.tobytes()).hexdigest() == CHECKSUM
+
+
+@pytest.mark.skipif(not RENDERED.exists(), reason="only where they were rendered")
+def test_emoji_equal_the_rendered_file(emoji):
+    with np.load(RENDERED) as rendered:
+        np.testing.assert_array_equal(emoji, rendered["images"])
+
+
+def test_emoji_have_their_sizes(emoji):
+    for row, size in enumerate(range(64, 16, -1)):
+        extents = [
+            np.ptp(np.flatnonzero(image.any(axis=0))) + 1 for image in emoji[2, row]
+        ]
+        assert size - 2 <= max(extents) <= size
+
+
+def test_scenarios_are_thirds_and_all():
+    assert STIR_SCENARIOS[1] + STIR_SCENARIOS[2] + STIR_SCENARIOS[3] == STIR_SIZES
+    assert STIR_SCENARIOS[2] == tuple(range(33, 49))
+    assert STIR_SCENARIOS[4] == STIR_SIZES == tuple(range(17, 65))
+
+
+def test_mnist_is_as_described(mnist_dir):
+    images, labels = stir_arrays("mnist", "test", [17, 64], data_dir=mnist_dir)
+    assert images.shape == (1000, 64, 64, 1)
+    np.testing.assert_array_equal(labels, np.tile(np.repeat(np.arange(10), 50), 2))
+    assert images.min(axis=(1, 2)).max() == 0
+    assert images.max(axis=(1, 2)).min() >= 254 / 255
+    # A digit has 20 of the 28 pixels; small ones are anywhere.
+    small, large = np.split(images[..., 0] > 0.5, 2)
+    assert 10 < np.mean([np.ptp(np.flatnonzero(i.any(1))) for i in small]) < 14
+    assert 40 < np.mean([np.ptp(np.flatnonzero(i.any(1))) for i in large]) < 50
+    assert small[:, :8].any() and small[:, -8:].any()
+
+
+def test_splits_of_mnist_have_no_image_in_common(mnist_dir):
+    options = {"sizes": 64, "data_dir": mnist_dir}  # all at the same position
+    images = [stir_arrays("mnist", split, **options)[0] for split in SPLITS]
+    assert len(np.unique(np.concatenate(images), axis=0)) == 1500
+
+
+def test_mnist_is_within_a_level_of_the_described_tools(mnist_dir):
+    transform = pytest.importorskip("skimage.transform")
+    filters = pytest.importorskip("skimage.filters")
+    from keras_gdrn.data import _stir_made
+
+    digits = _stir_made._digits(0, mnist_dir, False)[::50]
+    for size in (17, 28, 45, 64):
+        corners = np.random.RandomState([42, size, 0]).randint(0, 65 - size, (10, 2))
+        made = _stir_made._placed(digits, size, 0)
+        for digit, image, (x, y) in zip(digits, made, corners, strict=True):
+            canvas = np.zeros((64, 64))
+            canvas[y : y + size, x : x + size] = transform.resize(
+                digit, (size, size), order=3, preserve_range=True
+            )
+            canvas = filters.gaussian(canvas, sigma=7 / 8 * size / 28)
+            canvas = 2 / np.pi * np.arctan(0.02 * (canvas - 128))
+            canvas = 255 * (canvas - canvas.min()) / np.ptp(canvas)
+            np.testing.assert_allclose(image, np.floor(canvas), atol=1)
+
+
+def test_elements_equal_the_arrays():
+    images, labels = stir_arrays("emoji", "validation", [20, 40])
+    data = stir("emoji", "validation", [20, 40])
+    assert data.cardinality() == len(labels) == 72
+    elements = list(data.as_numpy_iterator())
+    np.testing.assert_allclose([image for image, _ in elements], images, atol=1e-7)
+    np.testing.assert_array_equal([label for _, label in elements], labels)
+
+
+def test_batches_are_shuffled_by_the_seed():
+    def orders(seed):
+        data = stir("emoji", "train", 30, batch_size=16, shuffle=True, seed=seed)
+        assert data.element_spec[0] == tf.TensorSpec((None, 64, 64, 1), tf.float32)
+        return [np.concatenate([y for _, y in data.as_numpy_iterator()]) for _ in "ab"]
+
+    first, second = orders(1)
+    assert sorted(first) == sorted(second) == list(range(36))
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(orders(1), [first, second])
+    assert not np.array_equal(orders(2)[0], first)
+
+
+def published(path: Path, classes=36, instances=1, color=(), **changes) -> Path:
+    """A file of the published layout: each image holds 2 * split + its label."""
+    labels = np.tile(np.arange(classes)[:, None], (3, 48, 1, instances))
+    values = labels + 2 * np.arange(3)[:, None, None, None]
+    images = np.zeros((*labels.shape, 64, 64, *color), "uint8")
+    images += np.expand_dims(values, tuple(range(4, images.ndim))).astype("uint8")
+    content = {"imgs": images, "lbls": labels, "scls": labels, **changes}
+    np.savez_compressed(path, **{k: v for k, v in content.items() if v is not None})
+    return path
+
+
+def test_published_file_is_read(tmp_path):
+    file = published(tmp_path / "emoji.npz")
+    images, labels = stir_arrays("emoji", "test", [64, 17, 30], file=file)
+    assert images.shape == (108, 64, 64, 1)
+    np.testing.assert_array_equal(labels, np.tile(np.arange(36), 3))
+    np.testing.assert_array_equal(levels(images[:, 0, 0, 0]), labels + 4)
+
+
+def test_sizes_of_a_published_file_go_down(tmp_path):
+    images = np.zeros((3, 48, 36, 1, 64, 64), "uint8")
+    images[:] = np.arange(64, 16, -1, dtype="uint8")[:, None, None, None, None]
+    file = published(tmp_path / "emoji.npz", imgs=images)
+    images, _ = stir_arrays("emoji", "train", [20, 50], file=file)
+    np.testing.assert_array_equal(levels(images[:, 5, 5, 0]), np.repeat([20, 50], 36))
+
+
+def test_published_file_in_color(tmp_path):
+    file = published(tmp_path / "aerial.npz", classes=9, instances=2, color=(3,))
+    images, labels = stir_arrays("aerial", "validation", 40, file=file)
+    assert images.shape == (18, 64, 64, 3)
+    np.testing.assert_array_equal(labels, np.repeat(np.arange(9), 2))
+    np.testing.assert_array_equal(levels(images[:, 9, 9, 1]), labels + 2)
+
+
+LABELS = np.tile(np.arange(36)[:, None], (3, 48, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lbls": None}, r"no array \['lbls'\]"),
+        ({"imgs": np.zeros((3, 48, 36, 1, 32, 32), "uint8")}, "36, 1, 32, 32"),
+        ({"imgs": np.zeros((48, 36, 1, 64, 64), "uint8")}, "48, 36, 1, 64, 64"),
+        ({"imgs": np.zeros(5, "uint8")}, r"\(5,\) images"),
+        ({"lbls": LABELS[:2]}, "2, 48, 36, 1"),
+        ({"lbls": LABELS / 1.0}, "float64"),
+        ({"lbls": LABELS // 2}, "18 classes, 0 to 17"),
+        ({"lbls": np.array([None, 1])}, "Object arrays"),
+    ],
+)
+def test_other_content_is_told(tmp_path, changes, said):
+    file = published(tmp_path / "emoji.npz", **changes)
+    with pytest.raises(ValueError, match=said) as error:
+        stir_arrays("emoji", "train", file=file)
+    assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize("kept", [0, 3000, 0.5, 0.999])
+def test_damaged_file_is_told(tmp_path, kept):
+    file = published(tmp_path / "emoji.npz")
+    content = file.read_bytes()
+    file.write_bytes(content[: int(kept * len(content)) if kept < 1 else kept])
+    with pytest.raises(ValueError, match=re.escape(str(file))):
+        stir_arrays("emoji", "train", file=file)
+
+
+def test_damage_within_a_file_is_told(tmp_path):
+    file = published(tmp_path / "emoji.npz")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 255
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(str(file))):
+        stir_arrays("emoji", "train", file=file)
+
+
+def test_absent_file_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"emoji\.npz"):
+        stir("emoji", "train", file=tmp_path / "emoji.npz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"name": "cifar10"}, "`name` must be one of .*emoji.*name='cifar10'"),
+        ({"split": "valid"}, "`split` must be one of .*split='valid'"),
+        ({"sizes": 16}, "17 to 64, at least one. Received: sizes=16"),
+        ({"sizes": [17, 65]}, "sizes=\\[17, 65\\]"),
+        ({"sizes": []}, "sizes=\\[\\]"),
+        ({"sizes": [20.0]}, "sizes=\\[20.0\\]"),
+        ({"name": "aerial"}, "`file` must be the published aerial.npz, from https"),
+        ({"batch_size": 0}, "batch_size=0"),
+    ],
+)
+def test_bad_arguments_are_told(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        stir(**{"name": "emoji", "split": "train", **arguments})

@@ -1,0 +1,185 @@
+"""One tolerance: windows, ranks and sampling follow from it."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.kernels import Samples
+from keras_gdrn.layers import GaussDerConv, ScaleChannels, SpatialSelection
+from keras_gdrn.layers._windows import Accuracy, Windows, cubic_interpolation
+from keras_gdrn.models import gauss_der_resnet, scale_channel, with_sigma0
+from tests.layers._contract import randomize
+
+SCALES = (1.0, 2.0, 4.0)
+
+
+def numpy(tensor):
+    return keras.ops.convert_to_numpy(tensor)
+
+
+def images(side=48, batch=2):
+    return np.random.default_rng(0).random((batch, side, side, 2), dtype="float32")
+
+
+def channels(network, *arguments, **options):
+    layer = ScaleChannels(network, SCALES, *arguments, **options)
+    layer.build((None, 48, 48, 2))
+    return layer
+
+
+@pytest.fixture(scope="module")
+def network():
+    network = scale_channel((48, 48, 2), 3, [6, 6, 6], 1.4)
+    randomize(network)
+    return network
+
+
+def relative_change(network, *arguments, **options):
+    exact = numpy(channels(network, None)(images()))
+    other = numpy(channels(network, *arguments, **options)(images()))
+    return np.linalg.norm(other - exact) / np.linalg.norm(exact)
+
+
+# What follows from the arguments
+
+GIVEN = {
+    "nothing": ({}, (2.5, 0.0439)),
+    "fast": ({"tolerance": "fast"}, (2.5, 0.0439)),
+    "exact": ({"tolerance": "exact"}, (0.0, 0.0)),
+    "a tolerance": ({"tolerance": 0.01}, (3.035, 0.01)),
+    "windows": ({"receptive_field": 3.0}, (3.0, 0.0111)),
+    "both": ({"receptive_field": 2.0, "tolerance": 0.01}, (2.0, 0.01)),
+    "whole maps": ({"receptive_field": None}, (0.0, 0.0)),
+    "whole maps, not exact": (
+        {"receptive_field": None, "tolerance": 0.01},
+        (0.0, 0.01),
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), GIVEN.values(), ids=GIVEN)
+def test_all_follows_from_what_is_given(network, options, expected):
+    accuracy = channels(network, **options)._accuracy
+    extent = accuracy.extent or 0.0  # whole maps
+    assert extent == pytest.approx(expected[0], rel=1e-3, abs=1e-9)
+    assert accuracy.tolerance == pytest.approx(expected[1], rel=1e-2, abs=1e-9)
+
+
+def test_maximal_selection_has_whole_maps_at_the_tolerance():
+    network = scale_channel((48, 48, 2), 3, [6, 6], 1.4, spatial_selection="max")
+    assert channels(network)._accuracy == channels(network, tolerance="fast")._accuracy
+    assert channels(network)._accuracy.extent is None
+    assert channels(network)._accuracy.tolerance > 0.01
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 0.05, 1e-2, 1e-3, 1e-6])
+def test_what_is_left_out_weighs_less_than_the_least_weight(tolerance):
+    """Else the outputs at the rim of a window are lost, although they are asked for."""
+    accuracy = Accuracy(tolerance)
+    assert 0 < accuracy.epsilon < accuracy.least_weight
+
+
+@pytest.mark.parametrize("tolerance", [0, 0.5, -1.0, float("nan"), True, "close"])
+def test_tolerance_is_refused(network, tolerance):
+    with pytest.raises(ValueError, match=rf"`tolerance`.*={tolerance!r}$"):
+        ScaleChannels(network, SCALES, tolerance=tolerance)
+
+
+def test_tolerance_is_kept():
+    model = gauss_der_resnet((32, 32, 1), 3, [4, 4], 1.4, SCALES, tolerance=0.02)
+
+    def tolerance(model):
+        return model.get_layer("scale_channels").tolerance
+
+    assert tolerance(model) == tolerance(with_sigma0(model, [1.0])) == 0.02
+    assert tolerance(with_sigma0(model, [1.0], tolerance="exact")) == "exact"
+    assert tolerance(keras.Model.from_config(model.get_config())) == 0.02
+
+
+# What it does
+
+
+def test_a_smaller_tolerance_changes_less(network):
+    errors = [relative_change(network, tolerance=t) for t in (0.1, 0.01, 1e-4)]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[1] < 0.1 and errors[2] < 0.01
+
+
+def test_coarse_samples_change_less_than_windows_do(network):
+    whole = relative_change(network, None, tolerance="fast")
+    assert whole < 0.05 < 3 * relative_change(network, 1.0, tolerance=1e-9)
+
+
+def test_samples_that_are_too_far_apart_are_the_counter_example(network, monkeypatch):
+    def scores(power):
+        with monkeypatch.context() as patch:
+            spacing = Accuracy.spacing
+            patch.setattr(Accuracy, "spacing", lambda *a: spacing(*a) ** power)
+            return numpy(channels(network, None, tolerance="fast")(images()))
+
+    every, few, too_few = map(scores, (0, 1, 3))
+    error = np.linalg.norm(few - every)
+    assert 0 < error < 0.02 * np.linalg.norm(every)
+    assert np.linalg.norm(too_few - every) > 3 * error
+
+
+def test_a_layer_on_its_own_keeps_its_epsilon():
+    """Nothing coarser hides its error there."""
+    layer = GaussDerConv(3, 2.0)
+    alone, x = numpy(layer(images())), images()
+    inside = ScaleChannels(layer, [1.0], tolerance="fast")
+    change = np.abs(numpy(inside(x))[:, 0] - alone).max() / np.abs(alone).max()
+    exact = ScaleChannels(layer, [1.0], tolerance="exact")
+    np.testing.assert_allclose(numpy(exact(x))[:, 0], alone, rtol=0, atol=1e-5)
+    assert 1e-4 < change < 0.1
+
+
+def test_maps_are_sampled_as_finely_as_their_scale_needs(network):
+    layer = channels(network, None, tolerance="fast")
+    spacings = [
+        [window.spacing for window in entering.of_scales]
+        for _, entering, _ in layer.convolutions((48, 48))
+    ]
+    assert spacings[0] == [1, 1, 1]  # the image
+    assert all(of_layer == sorted(of_layer) for of_layer in spacings)
+    assert max(map(max, spacings)) > 1
+    answer = [leaving for *_, leaving in layer.convolutions((48, 48))][-1]
+    assert {window.spacing for window in answer.of_scales} == {1}
+    for _, entering, _ in layer.convolutions((48, 48)):
+        for window in entering.of_scales:
+            positions = window.axes[0].positions
+            assert window.spacing == 1 or 0.0 in positions
+
+
+def test_windows_are_not_larger_than_the_image():
+    windows = Windows((16, 17), (8.0,), False, Accuracy(0.05), sigma=2.0)
+    (window,) = windows.of_scales
+    assert window.spacing == 8 and window.sizes == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        (Samples(16), Samples(9, 2)),
+        (Samples(17, 2), Samples(9, 4)),
+        (Samples(9, 4), Samples(7, 4)),
+    ],
+)
+def test_interpolation_is_exact_for_cubic_polynomials(given, asked):
+    matrix = cubic_interpolation(given, asked)
+    inside = np.abs(asked.positions) <= given.positions[-2]
+    for power in range(4):
+        actual = matrix @ given.positions**power
+        expected = asked.positions**power
+        np.testing.assert_allclose(actual[inside], expected[inside], atol=1e-9)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1)
+
+
+def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel():
+    """Windows would not follow them."""
+    inner = [GaussDerConv(3, 2.0, trainable_sigma=True), SpatialSelection()]
+    layer = channels(keras.Sequential(inner))
+    assert layer._accuracy.extent is None
+    ((_, entering, leaving),) = layer.convolutions((48, 48))
+    for windows in (entering, leaving):
+        assert {window.sizes for window in windows.of_scales} == {(48, 48)}

@@ -1,0 +1,111 @@
+"""Citations of the paper: that what they name is there, and is what is meant.
+
+The numbers of sections and tables are told here with what they are about. Where the
+source of the paper is beside the project, both are checked against it.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT.parent / "shared" / "paper" / "gaussderresnets.tex"
+FILES = [
+    path
+    for folder in ("keras_gdrn", "examples", "tuning", "benchmarks", "tests", "docs")
+    for pattern in ("*.py", "*.md")
+    for path in sorted((ROOT / folder).rglob(pattern))
+    if path != Path(__file__)
+]
+# Numbers that are cited, with the labels of what is meant.
+NUMBERED = {
+    "Sec. 3.1": "sec-scale-covariance-properties",
+    "Sec. 3.2": "sec-diffusion-eq-and-pdes",
+    "Sec. 4": "sec-rescaled-datasets",
+    "Sec. 4.1": "sec-rescaled-image-datasets",
+    "Sec. 5.2": "sec-training-protocol",
+    "Sec. 6": "sec-experiments",
+    "Sec. 6.1": "sec-single-scale-exp",
+    "Sec. 6.2": "sec-scale-gen-experiments",
+    "Sec. 7.1": "sec-zero-order-term-study",
+    "Sec. 8": "sec-network-function-visualisation",
+    "Sec. A.1": "sec-single-sc-net-gen-appendix",
+    "Sec. A.2": "sec-standard-vs-dwsc",
+    "Sec. A.3": "sec-effect-of-label-smoothing-appendix",
+    "Sec. A.4": "sec-pre-training",
+    "Sec. A.5": "sec-semi-multi-training",
+    "Sec. A.6": "sec-filt-vis-subsection-appendix",
+    "Table 1": "tab:model-parameters",
+    "Table 2": "tab:training-parameters",
+}
+LABEL = r"[a-z0-9]+(?:-[a-z0-9+]+)+"
+NUMBER = r"\d+(?:\.\d+)?|A\.\d"
+# How labels of what is cited so begin.
+BEGIN = {"Eq.": "(eq[-:])?", "Sec.": "sec-", "Table": "tab:", "Fig.": "fig-"}
+
+
+def cited(what: str) -> Iterator[tuple[str, str, str]]:
+    """File, kind and number or label of each citation by such a one."""
+    several = rf"(?:{what})(?:(?:,| and| to) (?:{what}))*"
+    pattern = rf"\b(Eq|Sec|Table|Fig)(?:s?\.|s)? ({several})(?![\w-])"
+    for path in FILES:
+        text = re.sub(r"\s+(?:# )?\s*", " ", path.read_text(encoding="utf-8"))
+        text = re.sub(r"(?<!Sec\. )(?=\bA\.\d\b)", "Sec. ", text)  # of the appendix
+        for kind, those in re.findall(pattern, text):
+            for one in re.findall(what, those):
+                full = kind if kind == "Table" else f"{kind}."
+                yield str(path.relative_to(ROOT)), full, one
+
+
+def labels_of(source: str) -> dict[str, str]:
+    """Labels of the paper, each with its number such as `Sec. 4.1`."""
+    numbers, found, place, tables = [0, 0, 0], {}, "", 0
+    pattern = (
+        r"\\(?P<level>(?:sub)*)section\{|\\(?P<appendix>appendix)\b"
+        r"|\\begin\{(?P<table>table)|\\label\{(?P<label>[^}]*)\}"
+    )
+    is_appendix = False
+    for match in re.finditer(pattern, source):
+        if match["label"]:
+            is_table = match["label"].startswith("tab")
+            found[match["label"]] = f"Table {tables}" if is_table else place
+        elif match["table"]:
+            tables += 1
+        elif match["appendix"]:
+            is_appendix, numbers = True, [0, 0, 0]
+        else:
+            level = len(match["level"]) // 3
+            numbers[level] += 1
+            numbers[level + 1 :] = [0] * (2 - level)
+            first = "A" if is_appendix else str(numbers[0])
+            place = "Sec. " + ".".join([first, *map(str, numbers[1 : level + 1])])
+    return found
+
+
+def test_numbers_are_those_that_are_known():
+    found = {(name, f"{kind} {one}") for name, kind, one in cited(NUMBER)}
+    assert not {(name, what) for name, what in found if what not in NUMBERED}
+    assert {what for _, what in found} == set(NUMBERED)
+
+
+@pytest.fixture(scope="module")
+def labels() -> dict[str, str]:
+    if not SOURCE.exists():
+        pytest.skip(f"{SOURCE} is not there")
+    return labels_of(SOURCE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("number", NUMBERED)
+def test_numbers_are_those_of_the_source(labels, number):
+    assert labels[NUMBERED[number]] == number
+
+
+def test_labels_are_those_of_the_source(labels):
+    """A citation may leave out how a label begins, and of some alike how they end."""
+    found = list(cited(LABEL))
+    assert len(found) > 30
+    for name, kind, one in found:
+        pattern = re.compile(BEGIN[kind] + re.escape(one))
+        assert any(map(pattern.match, labels)), (name, kind, one)

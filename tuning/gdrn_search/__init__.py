@@ -1,1 +1,0 @@
-"""The parts of the command search.py, and what serves several machines."""

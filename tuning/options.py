@@ -1,0 +1,76 @@
+"""What a search can be asked for."""
+
+import argparse
+from pathlib import Path
+
+import keras_tuner
+
+from keras_gdrn.data import DATASETS
+from keras_gdrn.tuning import SearchSpace
+
+TUNERS = {
+    "random": keras_tuner.RandomSearch,
+    "hyperband": keras_tuner.Hyperband,
+    "bayesian": keras_tuner.BayesianOptimization,
+    "grid": keras_tuner.GridSearch,
+}
+OBJECTIVES = ("val_accuracy", "val_mean_accuracy", "val_min_accuracy")
+SPACES = {
+    "paper": None,  # the default for the size of the images
+    # What two cores can train.
+    "small": SearchSpace(
+        ratio=(1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6),
+        blocks=(2, 3, 4),
+        stem_width=(8, 12),
+        width=(8, 12, 16, 24),
+        order=(2,),
+        scale_dropout=(0.0, 0.2),
+        sigma0_spacing=(2**0.5, 2.0),
+        batch_size=(32, 64),
+    ),
+}
+
+
+def parse(description: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--dataset", choices=list(DATASETS), default="digits")
+    add("--tuner", choices=list(TUNERS), default="random")
+    add("--space", choices=list(SPACES), default="small")
+    add("--only", nargs="+", metavar="NAME", help="search these, fix all others")
+    add("--objective", choices=OBJECTIVES, default="val_mean_accuracy")
+    factors = (0.5, 2**-0.5, 1.0, 2**0.5, 2.0)
+    add("--factors", type=float, nargs="+", default=factors, help="size factors")
+    add("--max-trials", type=positive, default=8)
+    add("--max-minutes", type=float, help="stop in time; the same command goes on")
+    add("--epochs", type=positive, default=4, help="of a trial; hyperband: at most")
+    add("--single-scale-epochs", type=int, default=4, help="first, of one channel")
+    add("--max-parameters", type=positive, help="larger networks are not trained")
+    add("--max-multiply-adds", type=positive, help="the same, per image (estimate)")
+    add("--limit", type=positive, help="training images")
+    add("--validation-limit", type=positive, default=500, help="of each size")
+    add("--canvas", type=positive, help="side of the images in pixels")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--out", type=Path, help="folder of the search")
+    add("--seed", type=int, default=0)
+    add("--parallel", type=positive, metavar="N", help="trials at the same time")
+    add("--ray", metavar="ADDRESS", help="of a Ray cluster, or auto")
+    add("--cpus", type=float, help="CPU cores of a trial, with --parallel or --ray")
+    add("--gpus", type=float, help="the same, GPUs; a fraction shares one")
+    options = parser.parse_args()
+    options.on_ray = options.parallel is not None or options.ray is not None
+    if not options.on_ray and (options.cpus, options.gpus) != (None, None):
+        parser.error("--cpus and --gpus are for --parallel or --ray")
+    if options.objective == "val_accuracy" and 1.0 not in options.factors:
+        parser.error("val_accuracy is of size factor 1, which --factors must contain")
+    name = f"search-{options.dataset}-{options.tuner}"
+    options.out = options.out or Path("runs") / name
+    return options
+
+
+def positive(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
+    return int(text)

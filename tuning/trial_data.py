@@ -1,0 +1,72 @@
+"""What the trials of a search are trained on, and the images that judge them."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+def training(options: argparse.Namespace) -> "Callable[[int], tf.data.Dataset]":
+    """The training images at size factor 1, in batches of the size that is asked for.
+
+    Without those that `validation` takes from the same split.
+    """
+    limit = training_images(options)
+
+    def batches(batch_size: int) -> "tf.data.Dataset":
+        return rescaled(
+            options.dataset,
+            "train",
+            canvas=options.canvas,
+            batch_size=batch_size,
+            shuffle=True,
+            seed=options.seed,
+            limit=limit,
+            data_dir=options.data_dir,
+        )
+
+    return batches
+
+
+def training_images(options: argparse.Namespace) -> int:
+    """How many images `training` has."""
+    split, first, _ = _held_out(options)
+    there = first if split == "train" else DATASETS[options.dataset].size("train")
+    return min(options.limit or there, there)
+
+
+def validation(
+    options: argparse.Namespace,
+) -> dict[float, tuple[np.ndarray, np.ndarray]]:
+    """Validation images and labels at each size factor; never those of the test."""
+    split, first, end = _held_out(options)
+    found = {}
+    for factor in options.factors:
+        images, labels = rescaled_arrays(
+            options.dataset,
+            split,
+            factor,
+            canvas=options.canvas,
+            limit=end,
+            data_dir=options.data_dir,
+        )
+        found[factor] = images[first:].copy(), labels[first:]
+    return found
+
+
+def _held_out(options: argparse.Namespace) -> tuple[str, int, int]:
+    """The split that the validation images are of, the first of them and the end.
+
+    The validation split or, where there is none, the last fifth of the training part.
+    """
+    info = DATASETS[options.dataset]
+    split, first = "validation", 0
+    if not info.validation:
+        split, first = "train", info.size("train") * 4 // 5
+    return split, first, min(first + options.validation_limit, info.size(split))
