@@ -136,13 +136,13 @@ def test_one_scale_channel_comes_first(options, expected, tiny_images):
 
 
 def test_data_of_any_batch_size(tiny_images):
-    from keras_gdrn.data._array_batches import array_batches
+    import tensorflow as tf
 
     asked = []
 
     def batches(batch_size):
         asked.append(batch_size)
-        return array_batches(*tiny_images, batch_size)
+        return tf.data.Dataset.from_tensor_slices(tiny_images).batch(batch_size)
 
     hypermodel = hypermodel_of(FIXED)
     hp, model = built(hypermodel)
