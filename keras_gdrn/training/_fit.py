@@ -63,10 +63,7 @@ def fit(
 
     Mixed precision is a matter of the model: build it under
     `keras.config.set_dtype_policy("mixed_bfloat16")`. So are several GPUs: build it,
-    and call `fit`, under `on_devices("all")`. Each then trains on an equal share of
-    every batch; images that cannot be shared out come up in another epoch. Of several
-    processes on JAX, all get the same data and prepare whole batches; only the first
-    one reads and writes `out`.
+    and call `fit`, under `on_devices("all")`.
 
     Args:
         model: A functional model from images `(batch, H, W, C)` to scores `(batch,
@@ -83,8 +80,7 @@ def fit(
             `DataLoader`. Of these, steps that were trained are not trained again, but
             the order after an interruption is the data's own. Images are floats in [0,
             1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot. Weights
-            `(batch,)` are those of the images, in the loss and the accuracy. Only a
-            `tf.data.Dataset` needs TensorFlow.
+            `(batch,)` are those of the images, in the loss and the accuracy.
         validation_data: The same, not shuffled; evaluated after each epoch.
         out: Folder of the run, made if need be.
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
@@ -106,14 +102,14 @@ def fit(
         verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
 
     Returns:
-        The history of this call; with `out`, of the whole run, as it is in the log.
+        The history of this call; with `out`, of the whole run.
 
     Raises:
         ValueError: If an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
-        FileExistsError: If `out` holds another run: other settings, another network,
-            precision or backend, or other images; or if its log is damaged. (Of
-            batches that are made elsewhere only their number and shapes are known.)
+        FileExistsError: If `out` holds another run, of other settings, network,
+            precision, backend or images, or has lost its checkpoint. (Of batches that
+            are made elsewhere only their number and shapes are known.)
         BlockingIOError: If another process is at work in `out`.
         OSError: If the checkpoint in `out` is damaged or of another run, or there is no
             space left for one.
@@ -123,10 +119,8 @@ def fit(
 
     Example:
 
-    >>> model = architecture("rescaled_cifar10")
-    >>> recipe = RECIPES["rescaled_cifar10"]
-    >>> data = rescaled("cifar10", "train", batch_size=45, shuffle=True)
-    >>> fit(model, recipe, data, out="runs/cifar10").history["accuracy"][-1]
+    >>> data = rescaled("cifar10", "train")
+    >>> history = fit(architecture("rescaled_cifar10"), "rescaled_cifar10", data)
     """
     check_model(model)
     recipe = as_recipe(recipe)

@@ -1,4 +1,4 @@
-"""How a network is trained, as a frozen dataclass."""
+"""How a network is trained, and the recipes of the paper."""
 
 import dataclasses
 
@@ -181,15 +181,10 @@ RECIPES: dict[str, Recipe] = {
 
 def as_recipe(recipe: Recipe | str) -> Recipe:
     """A recipe as it is, or one of `RECIPES` by its name."""
-    if isinstance(recipe, str) and recipe not in RECIPES:
-        raise ValueError(
-            f"`recipe` must be a `Recipe` or one of {sorted(RECIPES)}. "
-            f"Received: recipe={recipe!r}"
-        )
-    chosen = RECIPES[recipe] if isinstance(recipe, str) else recipe
+    chosen = RECIPES.get(recipe) if isinstance(recipe, str) else recipe
     if not isinstance(chosen, Recipe):
         raise ValueError(
-            "`recipe` must be a `Recipe` or a name in `RECIPES`. "
+            f"`recipe` must be a `Recipe` or one of {sorted(RECIPES)}. "
             f"Received: recipe={recipe!r}"
         )
     return chosen

@@ -140,37 +140,6 @@ def test_a_callback_may_end_a_stage():
     assert epochs == [1, 1]
 
 
-def test_one_channel_serves_networks_of_all_poolings(tmp_path):
-    """The first stage of one can be taken over by another."""
-    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
-    model = network(scale_pooling="average")
-    train_in_stages(model, [ONE], ARRAYS, out=tmp_path, verbose=0)
-    train_in_stages(model, [TWO], ARRAYS, out=tmp_path, verbose=0)
-    with pytest.raises(FileExistsError, match="mode: average, now max"):
-        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
-
-
-def test_one_channel_serves_networks_of_all_scale_dropouts(tmp_path):
-    """It is the one that is kept, whatever the dropout."""
-    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
-    model = network(scale_dropout=0.1)
-    assert_same_weights(
-        train_in_stages(network(), [ONE], ARRAYS, verbose=0),
-        train_in_stages(network(scale_dropout=0.1), [ONE], ARRAYS, verbose=0),
-    )
-    train_in_stages(model, [ONE, TWO], ARRAYS, out=tmp_path, verbose=0)
-    with pytest.raises(FileExistsError, match=r"dropout: 0\.1, now 0\.3"):
-        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
-
-
-def test_a_channel_of_one_pixel_serves_networks_that_look_between_pixels(tmp_path):
-    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
-    model = network(subpixel=True)
-    train_in_stages(model, [ONE, TWO], ARRAYS, out=tmp_path, verbose=0)
-    with pytest.raises(FileExistsError, match="subpixel: True, now False"):
-        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
-
-
 def test_a_subclass_stays_one():
     class Own(ScaleChannels):
         pass
