@@ -15,7 +15,7 @@ from keras_tuner.engine.trial import Trial
 def whole_files(tuner: keras_tuner.Tuner) -> Iterator[None]:
     """The files of a search are written entirely or not at all.
 
-    Keras Tuner empties a file before it writes it: killed then, it could not go on.
+    Keras Tuner empties a file before it writes it: killed then, it could not resume.
     """
     oracle, folder = tuner.oracle, Path(tuner.project_dir)
 
@@ -27,44 +27,41 @@ def whole_files(tuner: keras_tuner.Tuner) -> Iterator[None]:
 
     Trial.save, oracle.save = save_trial, save_oracle
     try:
-        oracle.save()
-        if not (folder / f"{tuner.tuner_id}.json").exists():
-            tuner.save()  # otherwise Keras Tuner would not reload the rest
         yield
     finally:
         del Trial.save, oracle.save
 
 
-def forget_unbegun(oracle: keras_tuner.Oracle) -> None:
-    """Forgets the trial whose creation was interrupted: it is created anew.
-
-    Keras Tuner would count it, and never run it.
-    """
+def resume(tuner: keras_tuner.Tuner) -> None:
+    """Lets the oracle create the trials anew that were running, and then others."""
+    oracle = tuner.oracle
+    oracle.save()
+    if not Path(tuner.project_dir, f"{tuner.tuner_id}.json").exists():
+        tuner.save()  # otherwise Keras Tuner would not reload the rest
+    tuner.reload()
+    # Killed while it created a trial, it would count the trial and never run it.
     for name in set(oracle.trials) - set(oracle.start_order):
         del oracle.trials[name]
+    if isinstance(oracle, keras_tuner.oracles.GridSearchOracle):
+        _reload_grid(oracle)
 
 
-def reload_grid(oracle: keras_tuner.Oracle) -> None:
+def _reload_grid(oracle: keras_tuner.oracles.GridSearchOracle) -> None:
     """Tells a grid which of its points have been tried; Keras Tuner does not store it.
 
     As its first point, of which there is one where no trial has started, each is
     appended to the points whose next one is to be tried, in the order of the grid.
     """
-    if not isinstance(oracle, keras_tuner.oracles.GridSearchOracle):
-        return
     started, space = oracle.start_order, oracle.get_space().space
 
     def position(name: str) -> list[int]:
         values = oracle.trials[name].hyperparameters.values
         return [_order(hp).index(values[hp.name]) for hp in space if hp.name in values]
 
-    in_order = sorted(started, key=position)
-    try:
+    for name in sorted(started, key=position):
         oracle.start_order = []
-        for name in in_order:
-            oracle.populate_space(name)
-    finally:
-        oracle.start_order = started
+        oracle.populate_space(name)
+    oracle.start_order = started
 
 
 def _order(hp: Any) -> list:
