@@ -74,8 +74,8 @@ def described(name: str, data_dir: str | None) -> str:
 
 
 def augmented(name: str, data: tf.data.Dataset) -> tf.data.Dataset:
-    recipe = RECIPES[f"rescaled_{name}"]
-    return training_batches(data, recipe, DATASETS[name].classes, seed=0)
+    """An epoch of training, as `fit` makes it."""
+    return training_batches(data, RECIPES[f"rescaled_{name}"], DATASETS[name].classes)
 
 
 def benchmark_pipelines(arguments) -> None:
@@ -129,19 +129,13 @@ def benchmark_test_sets(arguments) -> None:
             )
 
 
-def benchmark_share(arguments) -> None:
-    """What an epoch of the pipeline takes, over one of training from memory."""
+def benchmark_workers(arguments) -> None:
+    """Images per second by the number of threads, over those of a training step."""
     recipe, preset = RECIPES["rescaled_cifar10"], ARCHITECTURES["rescaled_cifar10"]
+    images = recipe.batch_size * arguments.batches
+    options = {"limit": images, "data_dir": arguments.data_dir}
     with images_of("cifar10", arguments.data_dir):
-        data = rescaled(
-            "cifar10",
-            "train",
-            batch_size=recipe.batch_size,
-            shuffle=True,
-            limit=recipe.batch_size * arguments.batches,
-            data_dir=arguments.data_dir,
-        )
-    pipeline = augmented("cifar10", data)
+        pipeline = augmented("cifar10", rescaled("cifar10", "train", **options))
     memory = pipeline.take(1).cache().repeat(arguments.batches)
     widths = [width // arguments.narrower for width in preset.widths]
     model = architecture("rescaled_cifar10", widths=widths, **ONE_CHANNEL)
@@ -149,15 +143,24 @@ def benchmark_share(arguments) -> None:
     step = measure.median_seconds(
         lambda: model.fit(memory, shuffle=False, verbose=0), arguments.repeats
     )
-    share = seconds_of_an_epoch(pipeline, arguments.repeats) / step
-    step /= arguments.batches
     print_row(
-        "the pipeline's share of a training step",
+        "training step",
         f"{described('cifar10', arguments.data_dir)}; one scale channel of "
-        f"1/{arguments.narrower} of the widths, {step:.2f} s a step",
-        f"{100 * share:.1f} %",
+        f"1/{arguments.narrower} of the widths",
+        f"{images / step:.0f} images/s",
         "–",
     )
+    for workers in sorted({1, 2, os.cpu_count() or 1}):
+        threads = tf.data.Options()
+        threads.threading.private_threadpool_size = workers
+        data = pipeline.with_options(threads)
+        seconds = seconds_of_an_epoch(data, arguments.repeats)
+        print_row(
+            f"training pipeline, {workers} workers",
+            described("cifar10", arguments.data_dir),
+            f"{images / seconds:.0f} images/s, {step / seconds:.1f} × the step",
+            "≥ 3 × the step",
+        )
 
 
 def parsed_arguments():
@@ -171,13 +174,13 @@ def parsed_arguments():
         "--test-limit", type=positive(int), default=10_000, help="test images"
     )
     parser.add_argument(
-        "--batches", type=positive(int), default=4, help="steps of an epoch"
+        "--batches", type=positive(int), default=20, help="steps of an epoch"
     )
     parser.add_argument(
         "--narrower",
         type=positive(int),
         default=8,
-        help="what the widths of the preset are divided by, as it takes minutes",
+        help="what the widths of the preset are divided by: 1 takes minutes",
     )
     return parser.parse_args()
 
@@ -192,7 +195,7 @@ def main() -> None:
     print_header("what", "data", "measured", "target")
     benchmark_pipelines(arguments)
     benchmark_test_sets(arguments)
-    benchmark_share(arguments)
+    benchmark_workers(arguments)
 
 
 if __name__ == "__main__":

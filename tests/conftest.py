@@ -86,7 +86,7 @@ def pipelines_that_end_at_once():
         return
     import tensorflow as tf
 
-    from keras_gdrn.data._array_batches import untuned
+    from keras_gdrn.data._source import untuned
 
     begin = tf.data.Dataset.__iter__
     with pytest.MonkeyPatch.context() as patch:

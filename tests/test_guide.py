@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 
@@ -34,6 +35,18 @@ def test_the_front_page():
     }
     exec(text.replace("epochs=8", "epochs=1"), names)
     assert names["scores"].shape == (2, 10)
+
+
+def test_a_pipeline_of_ones_own():
+    layers = [keras.Input((24, 24, 1)), keras.layers.Flatten(), keras.layers.Dense(10)]
+    names: dict = {"model": keras.Sequential(layers)}
+    names["model"].compile("sgd", keras.losses.SparseCategoricalCrossentropy(True))
+    (text,) = code("runs")
+    exec(text, names)
+    first, *_, last = names["data"].as_numpy_iterator()
+    assert names["data"].element_spec[0].shape.as_list() == [None, 24, 24, 1]
+    assert first[0].shape == last[0].shape and not np.array_equal(first[0], last[0])
+    assert len(names["model"].history.epoch) == 2
 
 
 def test_the_table_of_reaches():

@@ -1,21 +1,18 @@
 """Rescaled data sets, as arrays and as a `tf.data` pipeline."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
-from keras_gdrn.data._array_batches import converted_arrays
 from keras_gdrn.data._datasets import DatasetInfo, dataset_info
 from keras_gdrn.data._load import load
 from keras_gdrn.data._rescale import rescale
+from keras_gdrn.data._source import ArraySource, as_dataset
 
 if TYPE_CHECKING:
     import tensorflow as tf
-
-# Images rescaled at a time where the caller asks for single ones.
-CHUNK = 256
 
 
 def rescaled_arrays(
@@ -47,13 +44,9 @@ def rescaled_arrays(
     >>> rescaled_arrays("digits", "test", 2.0)[0].shape
     (797, 40, 40, 1)
     """
-    info = dataset_info(name)
-    factor, size = check_factor(factor), canvas_of(info, split, canvas)
-    check_count("limit", limit)
-    images, labels = load(info, split, limit, data_dir, download)
-    images = rescale(images, factor * info.unit, size, info.extension)
-    images /= info.white
-    return np.clip(images, 0.0, 1.0, out=images), labels
+    source = _source(name, split, factor, canvas, limit, data_dir, download)
+    images, labels = source.rows(slice(None))
+    return images, labels
 
 
 def rescaled(
@@ -92,7 +85,8 @@ def rescaled(
             Defaults to that of `DATASETS`.
         batch_size: Images in a batch; the last one may be smaller. By default the
             elements are single images.
-        shuffle: Whether to reorder the images, anew in every iteration.
+        shuffle: Whether to reorder the images, anew in every iteration. (`fit` always
+            does, by its own seed.)
         seed: Seed of the shuffling: the same one gives the same orders.
         limit: Take only the first so many images, which are of mixed classes.
         data_dir: Directory of TensorFlow Datasets. Defaults to the environment
@@ -115,24 +109,50 @@ def rescaled(
     >>> data.element_spec[0].shape
     TensorShape([None, 40, 40, 1])
     """
+    check_count("batch_size", batch_size)
+    source = _source(name, split, factor, canvas, limit, data_dir, download)
+    return as_dataset(source, batch_size, shuffle, seed)
+
+
+class RescaledSource(ArraySource):
+    """Images that stay in memory as bytes, and are rescaled when they are read."""
+
+    def __init__(
+        self,
+        arrays: tuple[np.ndarray, np.ndarray],
+        info: DatasetInfo,
+        factor: float,
+        size: tuple[int, int],
+    ):
+        super().__init__(*arrays)
+        self.info, self.factor, self.size = info, factor, size
+
+    def rows(self, index: Any) -> tuple[np.ndarray, ...]:
+        images, labels = super().rows(index)
+        info = self.info
+        images = rescale(images, self.factor * info.unit, self.size, info.extension)
+        images /= info.white
+        return np.clip(images, 0.0, 1.0, out=images), labels
+
+    def identity(self) -> Any:
+        size = f"factor {self.factor:g} on {self.size[0]}x{self.size[1]}"
+        return [self.info.name, size, *super().identity()]
+
+
+def _source(
+    name: str,
+    split: str,
+    factor: float,
+    canvas: int | tuple[int, int] | None,
+    limit: int | None,
+    data_dir: str | os.PathLike | None,
+    download: bool,
+) -> RescaledSource:
     info = dataset_info(name)
     factor, size = check_factor(factor), canvas_of(info, split, canvas)
-    check_count("batch_size", batch_size)
     check_count("limit", limit)
-    images, labels = load(info, split, limit, data_dir, download)
-    import tensorflow as tf
-
-    def place(images: "tf.Tensor", labels: "tf.Tensor") -> tuple:
-        images = rescale(images, factor * info.unit, size, info.extension)
-        return tf.clip_by_value(images / info.white, 0.0, 1.0), labels
-
-    # The images stay in memory as bytes, and are rescaled after they are shuffled.
-    with tf.device("CPU"):
-        images, labels = tf.constant(images), tf.constant(labels)
-
-    return converted_arrays(
-        images, labels, place, batch_size, CHUNK, shuffle=shuffle, seed=seed
-    )
+    arrays = load(info, split, limit, data_dir, download)
+    return RescaledSource(arrays, info, factor, size)
 
 
 def canvas_of(

@@ -2,24 +2,21 @@
 
 import os
 import re
-from collections.abc import Iterator
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_choice, check_count, check_factor
-from keras_gdrn.data._array_batches import renewable, untuned
 from keras_gdrn.data._datasets import SIZE_FACTORS
-from keras_gdrn.data._random import epoch_generators
 from keras_gdrn.data._read_h5 import H5Split, describe_h5
+from keras_gdrn.data._source import as_dataset
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Images read at a time where the caller asks for single ones.
-CHUNK = 64
+# Images that are looked at before any is asked for.
+FIRST = 64
 
 
 def h5_report(path: str | os.PathLike) -> str:
@@ -120,30 +117,9 @@ def rescaled_h5(
     check_count("batch_size", batch_size)
     check_count("limit", limit)
     source = H5Source(find_splits(folder, split, factor), limit, canvas)
-    # What is wrong with all of them is wrong with the first.
-    images, _ = source.rows(np.arange(min(len(source), CHUNK)))
-    import tensorflow as tf
-
-    def batches() -> tf.data.Dataset:
-        generators, size = epoch_generators(seed), batch_size or CHUNK
-
-        def read() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            order = np.arange(len(source))
-            if shuffle:
-                order = next(generators).permutation(len(source))
-            for start in range(0, len(source), size):
-                yield source.rows(order[start : start + size])
-
-        shape = (None, *images.shape[1:])
-        signature = tf.TensorSpec(shape, "float32"), tf.TensorSpec((None,), "int32")
-        data = untuned(tf.data.Dataset.from_generator(read, output_signature=signature))
-        data = data if batch_size else data.unbatch()
-        count = ceil(len(source) / (batch_size or 1))
-        return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(4)
-
-    data = renewable(batches)
-    data.source = source  # type: ignore[attr-defined]
-    return data
+    # An error that all images share comes at once.
+    source.rows(np.arange(min(len(source), FIRST)))
+    return as_dataset(source, batch_size, shuffle, seed)
 
 
 class H5Source:

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, is_integer
 from keras_gdrn.data import _stir_made
-from keras_gdrn.data._array_batches import converted_arrays
+from keras_gdrn.data._source import ArraySource, as_dataset
 from keras_gdrn.data._stir_file import SIDE, SIZES, Arrays, read_published
 
 if TYPE_CHECKING:
@@ -117,15 +117,16 @@ def stir(
     TensorShape([None, 64, 64, 1])
     """
     check_count("batch_size", batch_size)
-    images, labels = _load(name, split, sizes, file, data_dir, download)
-    import tensorflow as tf
+    source = StirSource(*_load(name, split, sizes, file, data_dir, download))
+    return as_dataset(source, batch_size, shuffle, seed)
 
-    def scaled(images: "tf.Tensor", labels: "tf.Tensor") -> tuple:
-        return tf.cast(images, "float32") / 255.0, labels
 
-    return converted_arrays(
-        images, labels, scaled, batch_size, SIDE, shuffle=shuffle, seed=seed
-    )
+class StirSource(ArraySource):
+    """Images that stay in memory as bytes."""
+
+    def rows(self, index: Any) -> tuple[np.ndarray, ...]:
+        images, labels = super().rows(index)
+        return np.divide(images, 255, dtype="float32"), labels
 
 
 def _load(

@@ -9,8 +9,7 @@ import keras
 import numpy as np
 
 from keras_gdrn._checks import is_positive
-from keras_gdrn.training._images import CHECKED, checked_images
-from keras_gdrn.training._labels import check_label_type
+from keras_gdrn.training._sources import CHECKED, check_label_type, checked_images
 
 
 class DivergedError(ValueError):

@@ -1,14 +1,12 @@
 """Training as in the paper: recipes, augmentation, and runs that can be resumed."""
 
 from keras_gdrn.training._augment import Augmentation, augment
-from keras_gdrn.training._batches import evaluation_batches, training_batches
 from keras_gdrn.training._devices import on_devices
 from keras_gdrn.training._fit import fit
-from keras_gdrn.training._lock import lock_folder
+from keras_gdrn.training._pipeline import training_batches
 from keras_gdrn.training._processes import from_first_process, is_first_process
-from keras_gdrn.training._recipe import Recipe
-from keras_gdrn.training._recipes import RECIPES
-from keras_gdrn.training._run_folder import claim_folder
+from keras_gdrn.training._recipe import RECIPES, Recipe
+from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._stages import Stage, train_in_stages
 from keras_gdrn.training._time_limit import OutOfTime, TimeLimit
 
@@ -21,7 +19,6 @@ __all__ = [
     "TimeLimit",
     "augment",
     "claim_folder",
-    "evaluation_batches",
     "fit",
     "from_first_process",
     "is_first_process",

@@ -7,10 +7,9 @@ import numpy as np
 
 from keras_gdrn._checks import check_number
 from keras_gdrn.data._separable import is_tensor
-from keras_gdrn.training import _augment_steps as steps
-from keras_gdrn.training._draws import draws
-from keras_gdrn.training._images import checked_images
-from keras_gdrn.training._tensors import namespace
+from keras_gdrn.data._source import generator
+from keras_gdrn.training._augment_steps import augmented, draw
+from keras_gdrn.training._sources import check_image_type, checked_images
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +62,9 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     brightness multiplies, contrast turns about the mean gray of the image, and values
     are clipped to [0, 1] after each step of the jitter. Saturation and hue leave
     images of one channel as they are. No state is kept: the same seed has the same
-    result, whatever was computed before and in whatever order. All random numbers are
-    NumPy's: an array, for which TensorFlow need not be installed, and a tensor are
-    changed in the same way.
+    result, whatever was computed before and in whatever order. NumPy computes it: an
+    array, for which TensorFlow need not be installed, and a tensor are changed in the
+    same way.
 
     Source: Perzanowski & Lindeberg, Sec. 5.2; for cutout DeVries and Taylor (2017),
     "Improved regularization of convolutional neural networks with cutout".
@@ -87,7 +86,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
             pipeline, an error of the values is an `InvalidArgumentError`.
 
     Guarantee: equals a transcription of each step to 1e-5, given the same random
-    numbers; an array and a tensor have the same result to 1e-6.
+    numbers; an array and a tensor have the same result.
 
     Example:
 
@@ -96,24 +95,30 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     (45, 64, 64, 3)
     """
     images = images if is_tensor(images) else np.asarray(images)
-    _check_shape(images, any(augmentation.jitter))
+    check_shape(images, any(augmentation.jitter))
+    check_image_type(images)
     if len(images.shape) == 3:
         return augment(images[None], seed, augmentation)[0]
-    images = checked_images(images, any(augmentation.jitter))
-    images = namespace(images).asarray(images, dtype="float32")
-    drawn = draws(images, seed, augmentation)
-    if augmentation.padding:
-        images = steps.crop(images, drawn.corners, augmentation.padding)
-    if augmentation.flip:
-        images = steps.flip(images, drawn.flipped)
-    if any(augmentation.jitter):
-        images = steps.jitter(images, drawn.order, drawn.factors)
-    if augmentation.cutout:
-        images = steps.cutout(images, drawn.centers, augmentation.cutout)
-    return images
+
+    def change(images: np.ndarray, seed: Any) -> np.ndarray:
+        images = checked_images(images, any(augmentation.jitter))
+        first, second = map(int, seed)
+        drawn = draw(generator((first, second)), images.shape, augmentation)
+        return augmented(images, drawn, augmentation)
+
+    if not is_tensor(images):
+        return change(images, seed)
+    import tensorflow as tf
+
+    if tf.executing_eagerly():
+        return tf.constant(change(images.numpy(), seed))
+    changed: Any = tf.numpy_function(change, [images, seed], "float32", stateful=False)
+    changed.set_shape(images.shape)
+    return changed
 
 
-def _check_shape(images: Any, jitter: bool) -> None:
+def check_shape(images: Any, jitter: bool) -> None:
+    """Raises an error unless images have a shape that can be augmented."""
     shape = images.shape
     has_rank = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
     fits = has_rank and len(shape) in (3, 4)

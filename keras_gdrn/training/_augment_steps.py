@@ -1,104 +1,132 @@
-"""The steps of `augment` on batches, arrays or tensors, by given random numbers."""
+"""The steps of `augment` on NumPy arrays, and the random numbers that they take."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from keras_gdrn.training._tensors import indices, namespace, shape_of, shaped_as
 
 # ITU-R 601-2 luma, by which torchvision makes an image gray.
 LUMA = np.array([0.2989, 0.587, 0.114], "float32")
 
-# The steps of color jitter, in the order of their factors.
-BRIGHTNESS, CONTRAST, SATURATION, HUE = range(4)
+
+class Draws(NamedTuple):
+    """What is drawn for each of N images, whether it is used or not.
+
+    Attributes:
+        corners: `(N, 2)` integers, of the window in the padded image.
+        flipped: `(N,)` bool.
+        order: `(N, 4)` integers, the steps of the jitter.
+        factors: `(N, 4)` float32, of each step, for the hue its shift.
+        centers: `(N, 2)` integers, of the cutout.
+    """
+
+    corners: np.ndarray
+    flipped: np.ndarray
+    order: np.ndarray
+    factors: np.ndarray
+    centers: np.ndarray
 
 
-def crop(images: Any, corners: Any, padding: int) -> Any:
-    """Windows at `corners` `(N, 2)` of the images surrounded by zeros."""
-    xp = namespace(images)
-    _, height, width, channels = shape_of(images)
-    edges = (padding, padding)
-    padded = xp.pad(images, ((0, 0), edges, edges, (0, 0)), "constant")
-    number = indices(images, 0)[:, None]
-    rows = number * (height + 2 * padding) + corners[:, :1] + indices(images, 1)
-    columns = corners[:, 1:] + indices(images, 2)
-    pixels = rows[:, :, None] * (width + 2 * padding) + columns[:, None, :]
-    cropped = xp.take(xp.reshape(padded, (-1, channels)), pixels, axis=0)
-    return shaped_as(images, cropped)
+def draw(random: np.random.Generator, shape: Any, augmentation: Any) -> Draws:
+    """The numbers for images of a shape `(N, H, W, C)`: each image has its own."""
+    count, height, width, _ = shape
+    chances = random.random((count, 13))
+    corner, flip, order, factor, center = np.split(chances, (2, 3, 7, 11), axis=1)
+    *factors, hue = augmentation.jitter
+    lowest = np.array([*(max(0.0, 1.0 - strength) for strength in factors), -hue])
+    highest = np.array([*(1.0 + strength for strength in factors), hue])
+    return Draws(
+        (corner * (2 * augmentation.padding + 1)).astype("int32"),
+        flip[:, 0] < augmentation.flip,
+        np.argsort(order),
+        (lowest + (highest - lowest) * factor).astype("float32"),
+        (center * (height, width)).astype("int32"),
+    )
 
 
-def flip(images: Any, flipped: Any) -> Any:
-    """Left and right exchanged, where `flipped` `(N,)`."""
-    where = namespace(images).where
-    turned = where(flipped[:, None, None, None], images[:, :, ::-1], images)
-    return shaped_as(images, turned)
-
-
-def jitter(images: Any, order: Any, factors: Any) -> Any:
-    """The four steps, by their `factors` `(N, 4)`, in the `order` `(N, 4)`."""
-    xp = namespace(images)
-    for turn in range(4):  # at each turn, each image has a step of its own
-        step = order[:, turn : turn + 1]
-        factor = xp.take_along_axis(factors, step, axis=1)
-        images = _blend(images, step[:, :, None, None], factor[:, :, None, None])
-        if images.shape[-1] == 3:
-            images = _turn_hue(images, step[:, 0] == HUE, factor[:, 0])
+def augmented(images: Any, drawn: Draws, augmentation: Any) -> np.ndarray:
+    """A changed copy of images `(N, H, W, C)`, float32."""
+    images = np.array(images, "float32")
+    if augmentation.padding:
+        images = crop(images, drawn.corners, augmentation.padding)
+    flipped = drawn.flipped
+    images[flipped] = images[flipped, :, ::-1]
+    if any(augmentation.jitter):
+        for image, order, factors in zip(
+            images, drawn.order, drawn.factors, strict=True
+        ):
+            jitter(image, order, factors)
+    if augmentation.cutout:
+        for image, center in zip(images, drawn.centers, strict=True):
+            cutout(image, center, augmentation.cutout)
     return images
 
 
-def _blend(images: Any, step: Any, factor: Any) -> Any:
-    """`factor * image + (1 - factor) * reference`, clipped; for the hue, nothing."""
-    xp = namespace(images)
-    colored = images.shape[-1] == 3
-    gray = xp.tensordot(images, LUMA, 1)[..., None] if colored else images
-    mean = xp.mean(gray, axis=(1, 2), keepdims=True)
-    factor = xp.where(step == HUE, xp.ones_like(factor), factor)
-    # The reference of the brightness is black.
-    reference = xp.where(step == SATURATION, gray, xp.zeros_like(mean))
-    reference = xp.where(step == CONTRAST, mean, reference)
-    blended = factor * images + (1.0 - factor) * reference
-    return shaped_as(images, xp.clip(blended, 0.0, 1.0))
+def crop(images: np.ndarray, corners: np.ndarray, padding: int) -> np.ndarray:
+    """Windows at `corners` `(N, 2)` of the images surrounded by zeros."""
+    cropped, sides = np.empty_like(images), (padding, padding)
+    padded = np.pad(images, ((0, 0), sides, sides, (0, 0)))
+    for image, window, (y, x) in zip(padded, cropped, corners, strict=True):
+        window[:] = image[y:, x:][: window.shape[0], : window.shape[1]]
+    return cropped
 
 
-def _turn_hue(images: Any, which: Any, shift: Any) -> Any:
-    """The hue of those images `which` `(N,)` turned by their `shift` `(N,)`."""
-    xp = namespace(images)
-    (places,) = xp.nonzero(which)
-    turned = turn_hue(xp.take(images, places, axis=0), xp.take(shift, places))
-    behind = shape_of(images)[0] - 1 + xp.cumsum(which, dtype="int32")
-    sources = xp.where(which, behind, indices(images, 0))
-    joined = xp.concatenate([images, turned], axis=0)
-    return shaped_as(images, xp.take(joined, sources, axis=0))
+def jitter(image: np.ndarray, order: np.ndarray, factors: np.ndarray) -> None:
+    """The four steps on one image, in place, each by its factor, in this order."""
+    steps = (_brightness, _contrast, _saturation, turn_hue)
+    for number in order:
+        if number < 2 or image.shape[-1] == 3:  # there is color to change
+            steps[number](image, factors[number])
 
 
-def turn_hue(images: Any, shift: Any) -> Any:
-    """The hue turned by `shift` `(N,)` of the circle, at the same value and chroma."""
-    xp = namespace(images)
-    red, green, blue = (images[..., channel] for channel in range(3))
-    value = xp.maximum(xp.maximum(red, green), blue)
-    chroma = value - xp.minimum(xp.minimum(red, green), blue)
-    unit = 1.0 / xp.where(chroma > 0, chroma, xp.ones_like(chroma))
-    hue = 4.0 + (red - green) * unit  # in sixths of the circle
-    hue = xp.where(value == green, 2.0 + (blue - red) * unit, hue)
-    hue = xp.where(value == red, (green - blue) * unit, hue)
-    hue = hue + 6.0 * shift[:, None, None]
-    channels = []
-    for own in (0.0, 2.0, 4.0):
-        turns = (hue - own) / 6.0
-        distance = 6.0 * xp.abs(turns - xp.floor(turns + 0.5))
-        channels.append(value - chroma * xp.clip(distance - 1.0, 0.0, 1.0))
-    return xp.stack(channels, axis=-1)
+def _brightness(image: np.ndarray, factor: np.float32) -> None:
+    image *= factor
+    _clip(image)
 
 
-def cutout(images: Any, centers: Any, side: int) -> Any:
-    """A square of zeros about each of the `centers` `(N, 2)`."""
-    xp = namespace(images)
-    rows = _within(indices(images, 1), centers[:, :1], side)
-    columns = _within(indices(images, 2), centers[:, 1:], side)
-    erased = rows[:, :, None, None] & columns[:, None, :, None]
-    return shaped_as(images, xp.where(erased, xp.zeros_like(images), images))
+def _contrast(image: np.ndarray, factor: np.float32) -> None:
+    mean = np.mean(_gray(image))
+    image *= factor
+    image += (np.float32(1.0) - factor) * mean
+    _clip(image)
 
 
-def _within(index: Any, center: Any, side: int) -> Any:
-    offset = index - (center - side // 2)
-    return (offset >= 0) & (offset < side)
+def _saturation(image: np.ndarray, factor: np.float32) -> None:
+    gray = _gray(image) * (np.float32(1.0) - factor)
+    image *= factor
+    image += gray
+    _clip(image)
+
+
+def _gray(image: np.ndarray) -> np.ndarray:
+    return image if image.shape[-1] == 1 else (image @ LUMA)[..., None]
+
+
+def _clip(image: np.ndarray) -> None:
+    np.maximum(image, np.float32(0.0), out=image)
+    np.minimum(image, np.float32(1.0), out=image)
+
+
+def turn_hue(image: np.ndarray, shift: np.float32) -> None:
+    """The hue turned by a share of the circle, at the same value and chroma."""
+    red, green, blue = np.ascontiguousarray(np.moveaxis(image, -1, 0))
+    value = np.maximum(np.maximum(red, green), blue)
+    chroma = value - np.minimum(np.minimum(red, green), blue)
+    unit = np.float32(1.0) / np.where(chroma > 0, chroma, np.float32(1.0))
+    hue = 4 + (red - green) * unit  # in sixths of the circle
+    hue = np.where(value == green, 2 + (blue - red) * unit, hue)
+    hue = np.where(value == red, (green - blue) * unit, hue)
+    turns = hue / np.float32(6.0) + shift
+    for channel in range(3):
+        distance = turns - np.float32(channel / 3)
+        distance -= np.rint(distance)
+        share = 6 * np.abs(distance) - 1
+        _clip(share)
+        image[..., channel] = value - chroma * share
+
+
+def cutout(image: np.ndarray, center: np.ndarray, side: int) -> None:
+    """A square of zeros about the center, in place."""
+    (top, left), (bottom, right) = (
+        np.maximum(center - side // 2 + end, 0) for end in (0, side)
+    )
+    image[top:bottom, left:right] = 0.0

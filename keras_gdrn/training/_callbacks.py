@@ -1,4 +1,4 @@
-"""What happens around each epoch of `fit`."""
+"""What happens in the course of a run."""
 
 import time
 from collections.abc import Mapping
@@ -9,88 +9,95 @@ import keras
 import numpy as np
 
 from keras_gdrn.training import _devices, _processes
-from keras_gdrn.training._checkpoint import save
-from keras_gdrn.training._log import append_row
+from keras_gdrn.training._checkpoint import State, restore, save, write_log
 from keras_gdrn.training._time_limit import TimeLimit
 
 
-class EpochSeconds(keras.callbacks.Callback):
-    """Logs how long each epoch took, for the callbacks that follow."""
+class Run(keras.callbacks.Callback):
+    """Seeds each epoch, and ends it with a checkpoint and a row in the log.
 
-    def on_epoch_begin(self, epoch, logs=None):
-        self.start = time.perf_counter()
-
-    def on_epoch_end(self, epoch, logs=None):
-        if logs is not None:
-            logs["seconds"] = time.perf_counter() - self.start
-
-
-class EpochSeeds(keras.callbacks.Callback):
-    """Seeds dropout by the epoch: a run that was interrupted draws the same numbers.
-
-    (Keras does not save the state of its random number generators.)
+    Args:
+        seed: The seed of the run.
+        steps: Steps of an epoch.
+        state: Of the last checkpoint.
+        limit: The time there is.
+        check_finite: Whether to stop by an error if the loss or a weight is not finite.
+        folder: Folder of the run; in other processes than the first one `None`.
+        minutes: An epoch that takes longer has checkpoints in between.
     """
 
-    def __init__(self, seed: int):
+    def __init__(
+        self,
+        seed: int,
+        steps: int,
+        state: State,
+        limit: TimeLimit | None,
+        check_finite: bool,
+        folder: Path | None,
+        minutes: float,
+    ):
         super().__init__()
-        self.seed = seed
+        self.seed, self.steps, self.state, self.rows = seed, steps, state, state.rows
+        self.limit, self.check_finite = limit, check_finite
+        self.folder, self.seconds = folder, 60 * minutes
+
+    def on_train_begin(self, logs=None):
+        self.saved = time.perf_counter()
+        # The epoch that goes on has only what is left of its steps.
+        self.skipped = self.steps - self.params["steps"]
 
     def on_epoch_begin(self, epoch, logs=None):
-        for number, state in enumerate(self._states()):
+        self.start, self.epoch = time.perf_counter(), epoch
+        if self.skipped:
+            restore(self.model, self.state)
+        else:
+            self._seed(epoch)
+
+    def _seed(self, epoch: int) -> None:
+        """Seeds dropout by the epoch: what was trained before has no part in it."""
+        for number, generator in enumerate(_devices.seed_generators(self.model)):
+            devices = len(_devices.seeds(generator))
             seed = np.random.SeedSequence([self.seed, epoch, number])
-            _devices.assign_seed(state, seed)
+            words = seed.generate_state(2 * devices).reshape(-1, 2)
+            _devices.assign_seeds(generator, words)
 
-    def _states(self) -> list[keras.Variable]:
-        variables = self.model.non_trainable_variables
-        return [v for v in variables if v.name == "seed_generator_state"]
-
-
-class FiniteLoss(keras.callbacks.Callback):
-    """Stops by an error after an epoch whose loss or weights are not finite."""
+    # Not at the end of a batch: Keras would wait for the losses of each.
+    def on_train_batch_begin(self, batch, logs=None):
+        is_late = time.perf_counter() - self.saved >= self.seconds
+        if self.folder and batch and is_late and self._is_finite({}):
+            self._save(self.epoch, self.skipped + batch)
 
     def on_epoch_end(self, epoch, logs=None):
-        if not _is_finite(self.model, logs):
+        seconds = time.perf_counter() - self.start
+        logs = {} if logs is None else logs
+        logs["seconds"] = seconds  # for the callbacks that follow, too
+        is_finite = self._is_finite(logs)
+        if self.check_finite and not is_finite:
             raise FloatingPointError(
                 f"The loss or a weight is not finite in epoch {epoch + 1}: "
                 f"{logs}. Try a lower learning rate; the last good checkpoint, if "
                 "there is a folder `out`, is that of the epoch before."
             )
+        self.rows.append({"epoch": epoch, **logs})
+        if self.folder and is_finite:
+            self._save(epoch + 1)
+        if self.folder:
+            write_log(self.folder, self.rows)
+        if self.limit is not None:
+            self._stop_in_time(self.limit, seconds)
 
+    def _save(self, epochs: int, step: int = 0) -> None:
+        assert self.folder is not None
+        with _processes.alone():
+            save(self.model, self.folder, epochs, step, self.rows)
+        self.saved = time.perf_counter()
 
-class Record(keras.callbacks.Callback):
-    """Ends each epoch with a row in the log and, if all is finite, a checkpoint."""
+    def _is_finite(self, logs: Mapping[str, Any]) -> bool:
+        return bool(np.isfinite(logs.get("loss", 0.0))) and all(
+            np.isfinite(weight).all() for weight in self.model.get_weights()
+        )
 
-    def __init__(self, folder: Path):
-        super().__init__()
-        self.folder = folder
-
-    def on_epoch_end(self, epoch, logs=None):
-        # In this order: a row without its checkpoint is dropped when the run goes on.
-        append_row(self.folder, {"epoch": epoch, **(logs or {})})
-        if _is_finite(self.model, logs):
-            with _processes.alone():
-                save(self.model, self.folder, epoch + 1)
-
-
-def _is_finite(model: keras.Model, logs: Mapping[str, Any] | None) -> bool:
-    loss = (logs or {}).get("loss", 0.0)
-    return bool(np.isfinite(loss)) and all(
-        np.isfinite(weight).all() for weight in model.get_weights()
-    )
-
-
-class StopInTime(keras.callbacks.Callback):
-    """Stops after an epoch if another one like it would not end in time."""
-
-    def __init__(self, limit: TimeLimit):
-        super().__init__()
-        self.limit = limit
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.start = time.perf_counter()
-
-    def on_epoch_end(self, epoch, logs=None):
-        seconds = time.perf_counter() - self.start
-        self.limit.took(seconds)
-        if _processes.from_first_process(lambda: self.limit.is_reached(seconds)):
+    def _stop_in_time(self, limit: TimeLimit, seconds: float) -> None:
+        limit.took(seconds)
+        if _processes.from_first_process(lambda: limit.is_reached(seconds)):
             self.model.stop_training = True

@@ -61,7 +61,15 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
         )
     limit = None if count == "all" else int(count)
     chosen = tuple(name for names in available for name in names[:limit])
-    return contextlib.nullcontext() if len(chosen) == 1 else _scope(chosen)
+    if len(chosen) == 1:
+        return contextlib.nullcontext()
+    if keras.backend.backend() == "tensorflow":
+        return _strategy(chosen).scope()
+    # `fit` itself gives each process its share of the data.
+    distribution = keras.distribution.DataParallel(
+        devices=list(chosen), auto_shard_dataset=False
+    )
+    return distribution.scope()
 
 
 def replicas(model: keras.Model) -> int:
@@ -70,33 +78,38 @@ def replicas(model: keras.Model) -> int:
     Raises:
         ValueError: If it was built for others, or if Keras would not distribute it.
     """
-    backend = keras.backend.backend()
+    backend, distribution = keras.backend.backend(), keras.distribution.distribution()
+    devices, built_here, is_ours = 1, True, distribution is None
     if backend == "tensorflow":
-        return _replicas_of_strategy(model)
-    return _replicas_of_distribution(model) if backend == "jax" else 1
+        import tensorflow as tf
 
-
-def compilation(
-    jit_compile: bool | str, steps_per_execution: int, devices: int
-) -> bool | str:
-    """`jit_compile` as it is possible on so many devices.
-
-    Raises:
-        ValueError: If this or `steps_per_execution` is not possible on them.
-    """
-    if devices == 1 or keras.backend.backend() != "tensorflow":
-        return jit_compile
-    if steps_per_execution != 1:  # the loop over the steps fails in TensorFlow
+        strategy = tf.distribute.get_strategy()
+        mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
+        is_ours &= mirrored or not tf.distribute.has_strategy()
+        distribution = distribution or type(strategy).__name__
+        devices = strategy.num_replicas_in_sync
+        created = strategy.extended.variable_created_in_scope
+        built_here = all(created(weight.value) for weight in model.variables)
+    elif backend == "jax":
+        if isinstance(distribution, keras.distribution.DataParallel):
+            is_ours = not distribution.auto_shard_dataset or _processes.count() == 1
+            devices = distribution.device_mesh.devices.size
+        is_ours &= distribution is not None or _processes.count() == 1
+        sets = (weight.value.sharding.device_set for weight in model.variables)
+        built_here = all(len(devices_of) == devices for devices_of in sets)
+    if not is_ours:
         raise ValueError(
-            "On TensorFlow, `steps_per_execution` must be 1 on several devices. "
-            f"Received: steps_per_execution={steps_per_execution}"
+            "Several devices, or processes, train a model under `on_devices(…)`, on "
+            "TensorFlow those of one machine, on JAX those of several. "
+            f"Received: {distribution} on {backend}, {_processes.count()} processes"
         )
-    if jit_compile is True:
+    if not built_here:
         raise ValueError(
-            "On TensorFlow, XLA does not compile what several devices train: use "
-            "jit_compile='auto', or JAX. Received: jit_compile=True"
+            "`model` must be built for the devices that train it: build it, and call "
+            "`fit`, under `on_devices(…)` with the same number. "
+            "Received: a model that was built for others"
         )
-    return False
+    return devices
 
 
 @contextlib.contextmanager
@@ -108,11 +121,8 @@ def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
     """
     layers = []
     if devices > 1 and keras.backend.backend() == "tensorflow":
-        layers = [
-            layer
-            for layer in model._flatten_layers()
-            if isinstance(layer, keras.layers.BatchNormalization)
-        ]
+        kind = keras.layers.BatchNormalization
+        layers = [layer for layer in model._flatten_layers() if isinstance(layer, kind)]
     before = [layer.synchronized for layer in layers]
     try:
         for layer in layers:
@@ -123,21 +133,33 @@ def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
             layer.synchronized = value
 
 
-def assign_seed(state: keras.Variable, seed: np.random.SeedSequence) -> None:
-    """Gives a random number generator its state, on each device another one.
+def seed_generators(model: keras.Model) -> list[keras.Variable]:
+    """The states of a model's random number generators, such as those of dropout."""
+    variables = model.non_trainable_variables
+    return [v for v in variables if v.name == "seed_generator_state"]
+
+
+def seeds(state: keras.Variable) -> np.ndarray:
+    """The state of a random number generator on each device, `(devices, 2)`.
 
     On JAX there is one state for the whole batch, as on one device.
     """
+    return np.stack(list(map(keras.ops.convert_to_numpy, _on_each_device(state))))
+
+
+def assign_seeds(state: keras.Variable, words: np.ndarray) -> None:
+    """Gives a random number generator its state on each device."""
+    for own, value in zip(_on_each_device(state), words, strict=True):
+        own.assign(value.astype(state.dtype))
+
+
+def _on_each_device(state: keras.Variable) -> list[Any]:
     if keras.backend.backend() != "tensorflow":
-        state.assign(seed.generate_state(2).astype(state.dtype))
-        return
+        return [state]
     import tensorflow as tf
 
     strategy = tf.distribute.get_strategy()
-    words = seed.generate_state(2 * strategy.num_replicas_in_sync).reshape(-1, 2)
-    own = strategy.experimental_local_results(state.value)
-    for variable, value in zip(own, words.astype(state.dtype), strict=True):
-        variable.assign(value)
+    return list(strategy.experimental_local_results(state.value))
 
 
 def _available(count: int | str) -> list[list[str]]:
@@ -167,64 +189,3 @@ def _strategy(names: tuple[str, ...]) -> Any:
     import tensorflow as tf
 
     return tf.distribute.MirroredStrategy(names)
-
-
-def _scope(names: tuple[str, ...]) -> contextlib.AbstractContextManager:
-    if keras.backend.backend() == "tensorflow":
-        return _strategy(names).scope()
-    # `fit` itself gives each process its share of the data.
-    distribution = keras.distribution.DataParallel(
-        devices=list(names), auto_shard_dataset=False
-    )
-    return distribution.scope()
-
-
-def _replicas_of_strategy(model: keras.Model) -> int:
-    import tensorflow as tf
-
-    distribution = keras.distribution.distribution()
-    if distribution is not None:
-        raise ValueError(
-            "On TensorFlow, Keras trains on one device whatever `keras.distribution` "
-            "is set to: build the model and call `fit` under `on_devices(…)` instead. "
-            f"Received: {distribution}"
-        )
-    strategy = tf.distribute.get_strategy()
-    mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
-    if tf.distribute.has_strategy() and not mirrored:
-        raise ValueError(
-            "On TensorFlow, the devices of one machine train a model, under "
-            "`on_devices(…)`; on JAX, those of several machines do. "
-            f"Received: {type(strategy).__name__}"
-        )
-    created = strategy.extended.variable_created_in_scope
-    _check_built_here(all(created(weight.value) for weight in model.variables))
-    return strategy.num_replicas_in_sync
-
-
-def _replicas_of_distribution(model: keras.Model) -> int:
-    distribution = keras.distribution.distribution()
-    several = _processes.count() > 1
-    if several and (distribution is None or distribution.auto_shard_dataset):
-        raise ValueError(
-            f"{_processes.count()} processes train a model together under "
-            f"`on_devices(…)`. Received: the distribution {distribution}"
-        )
-    if not isinstance(distribution, keras.distribution.DataParallel | None):
-        raise ValueError(
-            "Models are trained under `on_devices(…)`, which makes each device work on "
-            f"a share of the batch. Received: {distribution}"
-        )
-    devices = 1 if distribution is None else distribution.device_mesh.devices.size
-    counts = (len(weight.value.sharding.device_set) for weight in model.variables)
-    _check_built_here(all(count == devices for count in counts))
-    return devices
-
-
-def _check_built_here(built_here: bool) -> None:
-    if not built_here:
-        raise ValueError(
-            "`model` must be built for the devices that train it: build it, and call "
-            "`fit`, under `on_devices(…)` with the same number. "
-            "Received: a model that was built for others"
-        )

@@ -1,6 +1,8 @@
 """Training by a recipe, with a log and checkpoints, resumed after interruptions."""
 
 import contextlib
+import dataclasses
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,33 +10,28 @@ from typing import Any
 
 import keras
 
-from keras_gdrn.data._array_batches import renewed
-from keras_gdrn.training import (
-    _callbacks,
-    _devices,
-    _iterations,
-    _log,
-    _processes,
-    _run_folder,
+from keras_gdrn._checks import check_number
+from keras_gdrn.training import _devices, _processes
+from keras_gdrn.training._batches import Batches
+from keras_gdrn.training._callbacks import Run
+from keras_gdrn.training._checkpoint import (
+    State,
+    checkpoint,
+    history,
+    last_checkpoint,
+    read_state,
+    write_log,
 )
-from keras_gdrn.training._batches import (
-    check_size_of_images,
-    evaluation_batches,
-    training_batches,
-    weighted,
+from keras_gdrn.training._model import (
+    architecture,
+    check_model,
+    compile_by,
+    parameters,
 )
-from keras_gdrn.training._checkpoint import checkpoint
-from keras_gdrn.training._compile import check_model, checked_class_weight, compile_by
-from keras_gdrn.training._lock import lock_folder
-from keras_gdrn.training._recipe import Recipe
-from keras_gdrn.training._recipes import as_recipe
-from keras_gdrn.training._settings import settings
-from keras_gdrn.training._shares import (
-    filled_batches,
-    recipe_on,
-    repeated,
-    whole_batches,
-)
+from keras_gdrn.training._pipeline import pipeline
+from keras_gdrn.training._recipe import Recipe, as_recipe
+from keras_gdrn.training._run_folder import claim_folder, lock_folder
+from keras_gdrn.training._sources import as_source
 from keras_gdrn.training._time_limit import TimeLimit, as_time_limit
 
 
@@ -47,29 +44,26 @@ def fit(
     out: str | os.PathLike | None = None,
     seed: int = 0,
     max_minutes: float | TimeLimit | None = None,
+    checkpoint_minutes: float = 10.0,
     class_weight: Mapping[int, float] | None = None,
     jit_compile: bool | str = "auto",
-    steps_per_execution: int = 1,
     check_finite: bool = True,
     tensorboard: bool = False,
-    callbacks: Sequence[keras.callbacks.Callback] = (),
+    callbacks: Sequence[keras.callbacks.Callback] | keras.callbacks.Callback = (),
     verbose: int | str = "auto",
 ) -> keras.callbacks.History:
     """Compile a classifier and train it by a recipe.
 
     With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of
-    the weights and of the optimizer; the same call goes on after the last whole epoch,
-    whenever and however it was interrupted, and returns at once if all epochs are
-    done. Shuffling, augmentation and dropout are seeded by the epoch, so that the
-    result is that of a run without interruption, bit by bit where the backend is
-    deterministic.
+    the weights and of the optimizer; long epochs have some in between. The same call
+    goes on from the last one, whenever and however it was interrupted, and returns at
+    once if all epochs are done. A batch depends on the seed, the epoch and the step
+    only, so that the result is that of a run without interruption, bit by bit where the
+    backend is deterministic.
 
     Mixed precision is a matter of the model: build it under
     `keras.config.set_dtype_policy("mixed_bfloat16")`. So are several GPUs: build it,
-    and call `fit`, under `on_devices("all")`. Each then trains on an equal share of
-    every batch; images that cannot be shared out come up in another epoch. Of several
-    processes on JAX, all get the same data and prepare whole batches; only the first
-    one reads and writes `out`.
+    and call `fit`, under `on_devices("all")`.
 
     Args:
         model: A functional model from images `(batch, H, W, C)` to scores `(batch,
@@ -77,15 +71,16 @@ def fit(
             class 0. (This package's networks need an output for each of two classes:
             their last layer ends in ReLU.)
         recipe: A `Recipe`, or the name of one of `RECIPES`.
-        data: Arrays `(images, labels)` or `(images, labels, weights)`, or a
-            `tf.data.Dataset` of such batches that shuffles them itself, such as
-            `rescaled(…, batch_size=recipe.batch_size, shuffle=True)`. (One of your own
-            is to be made anew before a call that goes on in the same process, or what
-            is left of its order differs.) Images are floats in [0, 1]; labels are
-            integers `(batch,)` or `(batch, 1)`, or one-hot. Weights `(batch,)` are
-            those of the images, in the loss and the accuracy.
-            Arrays need no TensorFlow: where it is not installed, the same batches are
-            made by NumPy.
+        data: Arrays `(images, labels)` or `(images, labels, weights)`; what `rescaled`,
+            `rescaled_h5` or `stir` return; or a data set of single images that is read
+            by number, `data[n]`, such as those of PyTorch and grain. These are shuffled
+            here, by `seed`, and make batches of the recipe's size. Or batches of this
+            size that shuffle themselves: another `tf.data.Dataset`, a
+            `keras.utils.PyDataset` or an iterable with a length, such as PyTorch's
+            `DataLoader`. Of these, steps that were trained are not trained again, but
+            the order after an interruption is the data's own. Images are floats in [0,
+            1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot. Weights
+            `(batch,)` are those of the images, in the loss and the accuracy.
         validation_data: The same, not shuffled; evaluated after each epoch.
         out: Folder of the run, made if need be.
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
@@ -93,27 +88,28 @@ def fit(
         max_minutes: Stop after an epoch if another one would not end within so many
             minutes; at least one is trained. The history is then shorter, and the same
             call goes on. Several calls may share a `TimeLimit`.
-        class_weight: Weight of each class, as for `keras.Model.fit`; it multiplies the
-            weights of the images, if there are any.
-        jit_compile, steps_per_execution: As for `keras.Model.compile`. The number of
-            steps of an epoch must be a multiple of `steps_per_execution`. On several
-            devices, TensorFlow takes neither `jit_compile=True` nor several steps.
+        checkpoint_minutes: After so many minutes within an epoch, a checkpoint is
+            written in the middle of it.
+        class_weight: Weight of each class, as for `keras.Model.fit`: instead of weights
+            of the images.
+        jit_compile: As for `keras.Model.compile`. On several devices, TensorFlow does
+            not take `True`.
         check_finite: Whether to stop by an error after an epoch whose loss or weights
             are not finite. If `False`, training goes on. In either case the last
             checkpoint with finite weights is kept.
         tensorboard: Whether to write `out/tensorboard` too.
-        callbacks: Further Keras callbacks. Their state is not restored.
+        callbacks: Further Keras callbacks, or one. Their state is not restored.
         verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
 
     Returns:
-        The history of this call; with `out`, of the whole run, as it is in the log.
+        The history of this call; with `out`, of the whole run.
 
     Raises:
         ValueError: If an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
-        FileExistsError: If `out` holds another run: other settings, another network,
-            precision or backend, or other arrays; or if its log is damaged. (Of a
-            `tf.data.Dataset` only the shapes and the number of batches are known.)
+        FileExistsError: If `out` holds another run, of other settings, network,
+            precision, backend or images, or has lost its checkpoint. (Of batches that
+            are made elsewhere only their number and shapes are known.)
         BlockingIOError: If another process is at work in `out`.
         OSError: If the checkpoint in `out` is damaged or of another run, or there is no
             space left for one.
@@ -123,105 +119,119 @@ def fit(
 
     Example:
 
-    >>> model = architecture("rescaled_cifar10")
-    >>> recipe = RECIPES["rescaled_cifar10"]
-    >>> data = rescaled("cifar10", "train", batch_size=45, shuffle=True)
-    >>> fit(model, recipe, data, out="runs/cifar10").history["accuracy"][-1]
+    >>> data = rescaled("cifar10", "train")
+    >>> history = fit(architecture("rescaled_cifar10"), "rescaled_cifar10", data)
     """
     check_model(model)
     recipe = as_recipe(recipe)
-    devices = _devices.replicas(model)
-    folder = None if out is None else Path(out)
-    parts = _epoch_callbacks(folder, seed, max_minutes, tensorboard, check_finite)
-    class_weight = checked_class_weight(class_weight, model.output_shape[-1])
-    shared = recipe_on(devices, recipe)
-    batches, tests = _batches(model, recipe, data, validation_data, seed, devices)
-    batches = weighted(batches, class_weight)
-    steps = len(batches)
-    jit_compile = _devices.compilation(jit_compile, steps_per_execution, devices)
-    compile_by(model, shared, steps, jit_compile, steps_per_execution)
+    check_number("seed", seed, whole=True)
+    check_number("checkpoint_minutes", checkpoint_minutes)
+    limit = None if max_minutes is None else as_time_limit(max_minutes)
+    devices, classes = _devices.replicas(model), model.output_shape[-1]
+    shared = recipe.batch_size, model.input_shape, classes
+    batches = Batches(
+        *(as_source(data), *shared),
+        devices=devices,
+        augmentation=recipe.augmentation,
+        seed=seed,
+    )
+    tests = None
+    if validation_data is not None:
+        tests = Batches(as_source(validation_data), *shared, devices=devices)
+        tests = pipeline(tests, 0, tests.steps)
+    compile_by(model, recipe, batches.steps, jit_compile)
     with contextlib.ExitStack() as held:
-        first = 0
-        if folder:
-            options = {"seed": seed, "steps": steps, "class_weight": class_weight}
-            decided = settings(model, shared, data, **options)
-            first = _resume(model, folder, decided, held)
-        _iterations.begin(data, resumed=0 < first < recipe.epochs)
-        training, of_epochs = repeated(batches, model, devices, first, recipe.epochs)
-        with _devices.synchronized(model, devices):
-            history = model.fit(
-                training,
-                steps_per_epoch=steps,
-                epochs=recipe.epochs,
-                initial_epoch=first,
-                validation_data=tests,
-                callbacks=[*of_epochs, *parts, *callbacks],
-                shuffle=False,  # the pipeline has done it
-                verbose=verbose,
-            )
+        held.enter_context(_devices.synchronized(model, devices))
+        done, state, folder = 0, State(), None
+        if out is not None:
+            decided = _settings(model, recipe, batches, class_weight)
+            done, state = _resume(model, Path(out), decided, batches.steps, held)
+            folder = Path(out) if _processes.is_first_process() else None
+        run = Run(
+            *(seed, batches.steps, state, limit, check_finite),
+            *(folder, checkpoint_minutes),
+        )
+        parts = [run, *keras.tree.flatten([callbacks])]
+        if tensorboard and folder:
+            parts.insert(1, keras.callbacks.TensorBoard(folder / "tensorboard"))
+        _train(
+            *(model, batches, done, recipe.epochs),
+            validation_data=tests,
+            class_weight=class_weight,
+            callbacks=parts,
+            verbose=verbose,
+        )
+    return history(run.rows)
+
+
+def _train(
+    model: keras.Model,
+    batches: Batches,
+    done: int,
+    epochs: int,
+    **options: Any,
+) -> None:
+    """Trains from a step on, to the end of the last epoch."""
+    steps, model.stop_training = batches.steps, False
+    # Keras' epochs have as many steps: what is left of one is a call of its own.
+    ends = sorted({done, done + -done % steps, epochs * steps})
+    for first, end in itertools.pairwise(ends):
         if not model.stop_training:
-            _iterations.end(data)
-        if folder:
-            with _processes.copy_of_first(folder / _log.LOG) as log:
-                history.history = _log.history(log)
-            history.epoch = [int(epoch) for epoch in history.history.pop("epoch")]
-    return history
+            model.fit(
+                pipeline(batches, first),
+                steps_per_epoch=min(steps, end - first),
+                initial_epoch=first // steps,
+                epochs=end // steps,
+                shuffle=False,  # the pipeline has done it
+                **options,
+            )
 
 
-def _batches(
-    model: keras.Model, recipe: Recipe, data: Any, tests: Any, seed: int, devices: int
-) -> tuple[Any, Any]:
-    """The batches of training and of validation, for so many devices."""
-    classes = model.output_shape[-1]
-    batches = training_batches(renewed(data), recipe, classes, seed)
-    check_size_of_images("data", batches, model.input_shape)
-    if tests is not None:
-        tests = evaluation_batches(tests, recipe.batch_size, classes)
-        check_size_of_images("validation_data", tests, model.input_shape)
-    if devices == 1:
-        return batches, tests
-    if tests is not None:
-        tests = filled_batches(tests, devices)
-    return whole_batches(batches, devices), tests
+def _settings(
+    model: keras.Model,
+    recipe: Recipe,
+    batches: Batches,
+    class_weight: Mapping[int, float] | None,
+) -> dict[str, Any]:
+    """What a run must have in common with the one that it resumes."""
+    return {
+        **dataclasses.asdict(recipe),
+        "batch_size": batches.size,
+        "seed": batches.seed,
+        "class_weight": {int(n): float(w) for n, w in (class_weight or {}).items()},
+        "steps_per_epoch": batches.steps,
+        "data": batches.source.identity(),
+        "backend": keras.backend.backend(),
+        "parameters": parameters(model),
+        "architecture": architecture(model),
+    }
 
 
 def _resume(
     model: keras.Model,
     folder: Path,
     decided: dict[str, Any],
+    steps: int,
     held: contextlib.ExitStack,
-) -> int:
-    """Loads the last checkpoint, and returns how many epochs have been trained.
+) -> tuple[int, State]:
+    """Loads the last checkpoint; returns how many steps have been trained.
 
     The first process keeps the folder until `held` is closed.
     """
 
-    def epochs_there() -> int:
+    def steps_before() -> int:
         held.enter_context(lock_folder(folder))
-        return _run_folder.resume(folder, decided)
+        claim_folder(folder, decided)
+        epochs, step = last_checkpoint(folder)
+        return epochs * steps + step
 
-    epochs = _processes.from_first_process(epochs_there)
-    if epochs:
-        file = checkpoint(folder, epochs)
-        with _processes.copy_of_first(file) as path, _processes.alone():
-            model.load_weights(path)
-    return epochs
-
-
-def _epoch_callbacks(
-    folder: Path | None,
-    seed: int,
-    max_minutes: float | TimeLimit | None,
-    tensorboard: bool,
-    check_finite: bool,
-) -> list[keras.callbacks.Callback]:
-    parts = [_callbacks.EpochSeeds(seed), _callbacks.EpochSeconds()]
-    if check_finite:
-        parts.append(_callbacks.FiniteLoss())
-    if folder and _processes.is_first_process():
-        parts.append(_callbacks.Record(folder))
-        if tensorboard:
-            parts.append(keras.callbacks.TensorBoard(folder / "tensorboard"))
-    if max_minutes is not None:
-        parts.append(_callbacks.StopInTime(as_time_limit(max_minutes)))
-    return parts
+    done = _processes.from_first_process(steps_before)
+    if not done:
+        return 0, State()
+    file = checkpoint(folder, *divmod(done, steps))
+    with _processes.copy_of_first(file) as path, _processes.alone():
+        model.load_weights(path)
+        state = read_state(path)
+    if _processes.is_first_process() and state.rows:
+        write_log(folder, state.rows)  # without what was written after the checkpoint
+    return done, state

@@ -81,15 +81,14 @@ def alone() -> Iterator[None]:
     (To save, Keras makes a second optimizer and looks at its attributes. Under a
     distribution all processes make a variable together, and wait for one another.)
     """
-    if count() == 1:
-        yield
-        return
     distribution = keras.distribution.distribution()
-    keras.distribution.set_distribution(None)
+    if count() > 1:
+        keras.distribution.set_distribution(None)
     try:
         yield
     finally:
-        keras.distribution.set_distribution(distribution)
+        if count() > 1:
+            keras.distribution.set_distribution(distribution)
 
 
 @contextlib.contextmanager

@@ -1,16 +1,71 @@
-"""The folder of a run: whose it is, and how far the run has come."""
+"""The folder of a run: one process at a time, and only with the same settings."""
 
-import itertools
+import contextlib
 import json
-from collections.abc import Mapping
+import os
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_gdrn.training._checkpoint import trained_epochs
-from keras_gdrn.training._files import SETTINGS, write_whole
-from keras_gdrn.training._log import keep_rows
+import filelock
 
-_TOLD = 8  # differences
+SETTINGS = "settings.json"
+
+_SHOWN = 8  # differences
+
+
+@contextlib.contextmanager
+def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
+    """Keeps a folder to this process for as long as the context lasts.
+
+    The operating system holds the lock: it is free again when the process has ended,
+    however it did.
+
+    Args:
+        folder: Made if need be. The file `partial.lock` is in it meanwhile.
+
+    Returns:
+        A context, in which no other process gets the folder.
+
+    Raises:
+        BlockingIOError: If the folder belongs to another process, or to another call in
+            this one.
+
+    Warns:
+        UserWarning: If the file system has no locks.
+
+    Example:
+
+    >>> with lock_folder("runs/mine"):
+    ...     search()
+    """
+    path = Path(folder) / "partial.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout as error:
+        raise BlockingIOError(
+            f"{path.parent} is in use by another process, which is at work on the "
+            "same run: wait for its end, or choose another folder."
+        ) from error
+    except PermissionError:
+        raise
+    except (OSError, NotImplementedError) as error:  # some file systems in a network
+        warnings.warn(
+            f"The file system of {path.parent} has no locks ({error}): nothing "
+            "keeps a second process from the same folder. Start only one.",
+            stacklevel=3,
+        )
+    try:
+        yield
+    finally:
+        if lock.is_locked:  # not in a process that was forked meanwhile
+            # In this order: who opens the file now finds that it is gone.
+            with contextlib.suppress(OSError):  # Windows keeps a file that is open
+                path.unlink()
+            lock.release()
 
 
 def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -31,24 +86,22 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         if any(not path.name.startswith("partial") for path in folder.iterdir()):
             raise FileExistsError(f"{folder} holds files that are not of such a run.")
         write_whole(file, json.dumps(wanted, indent=2) + "\n")
-    differing = _differences(_read(file), wanted)
+    differing = _differences(dict(_values(_read(file))), dict(_values(wanted)))
     if differing:
-        differing.sort(key=lambda line: line.split(": ")[0].count("."))
-        rest = len(differing) - _TOLD
+        rest = len(differing) - _SHOWN
         raise FileExistsError(
             f"{folder} holds a run with other settings. Choose another folder, or "
             "repeat that run's:\n"
-            + "\n".join(differing[:_TOLD])
+            + "\n".join(differing[:_SHOWN])
             + (f"\n  and {rest} more" if rest > 0 else "")
         )
 
 
-def resume(folder: Path, settings: Mapping[str, Any]) -> int:
-    """Claims the folder, and returns how many epochs have been trained."""
-    claim_folder(folder, settings)
-    epochs = trained_epochs(folder)
-    keep_rows(folder, epochs)
-    return epochs
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file that is there entirely or not at all."""
+    partial = path.with_name(f"partial-{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -65,26 +118,24 @@ def _read(file: Path) -> dict[str, Any]:
     return content
 
 
-def _differences(recorded: Any, wanted: Any, name: str = "") -> list[str]:
-    """A line for each setting that differs, however deep it is."""
-    if recorded == wanted:
-        return []
-    pairs = _pairs(recorded, wanted)
-    if pairs is None:
-        return [f"  {name.removeprefix('.')}: {_short(recorded)}, now {_short(wanted)}"]
-    parts = (_differences(*pair, f"{name}.{part}") for part, pair in pairs.items())
-    return list(itertools.chain.from_iterable(parts))
+def _values(settings: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The single values, by the names that lead to them: `recipe.epochs`."""
+    if not settings or not isinstance(settings, dict | list):
+        yield name, settings
+        return
+    is_dict = isinstance(settings, dict)
+    for part, value in settings.items() if is_dict else enumerate(settings):
+        yield from _values(value, f"{name}.{part}" if name else str(part))
 
 
-def _pairs(recorded: Any, wanted: Any) -> dict[Any, tuple[Any, Any]] | None:
-    """What two settings consist of, by name or by number; None if they are values."""
-    if isinstance(recorded, dict) and isinstance(wanted, dict):
-        names = sorted({*recorded, *wanted})
-        return {name: (recorded.get(name), wanted.get(name)) for name in names}
-    lists = isinstance(recorded, list) and isinstance(wanted, list)
-    if lists and len(recorded) == len(wanted) and isinstance(recorded[0], dict | list):
-        return dict(enumerate(zip(recorded, wanted, strict=True)))
-    return None
+def _differences(recorded: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """A line for each value that differs, first those that are not deep inside."""
+    lines = []
+    for name in sorted({**recorded, **wanted}, key=lambda name: name.count(".")):
+        old, new = recorded.get(name, "nothing"), wanted.get(name, "nothing")
+        if old != new:
+            lines.append(f"  {name}: {_short(old)}, now {_short(new)}")
+    return lines
 
 
 def _short(value: Any) -> str:

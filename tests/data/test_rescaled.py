@@ -1,8 +1,5 @@
 """The pipelines, on the digits and on real CIFAR-10 and MNIST."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,7 +13,6 @@ from keras_gdrn.data import (
     rescaled,
     rescaled_arrays,
 )
-from keras_gdrn.data._array_batches import mapped
 from keras_gdrn.data._load import load
 
 
@@ -36,21 +32,6 @@ def test_elements_equal_the_arrays():
     assert labels.dtype == expected_labels.dtype == "int32"
     np.testing.assert_allclose(images, expected_images, atol=1e-6)
     np.testing.assert_array_equal(labels, expected_labels)
-
-
-def test_code_is_traced_as_it_is_written():
-    """TensorFlow would write another file, with an `if` in which it spends seconds."""
-    files = []
-
-    def function(number):
-        files.append(Path(sys._getframe().f_code.co_filename))
-        return number
-
-    data = tf.data.Dataset.range(2)
-    mapped(data, function)
-    assert files == [Path(__file__)]
-    data.map(function)
-    assert files[-1] != Path(__file__)
 
 
 @pytest.mark.parametrize("factor", SIZE_FACTORS)

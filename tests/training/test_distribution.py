@@ -14,8 +14,7 @@ import tensorflow as tf
 
 from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Recipe, _devices, _shares, fit, on_devices
-from keras_gdrn.training._numpy_batches import NumPyBatches
+from keras_gdrn.training import Recipe, _devices, fit, on_devices
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the processes choose the backend"
@@ -105,16 +104,6 @@ def test_two_devices_train_as_one(on_two_devices, backend):
 
 
 @pytest.mark.slow
-def test_several_steps_per_execution(on_two_devices):
-    found = on_two_devices["jax"]
-    expected = found["one"]["history"]
-    for name, values in found["2 steps"]["history"].items():
-        np.testing.assert_allclose(values, expected[name], rtol=1e-5)
-    refused = on_two_devices["tensorflow"]["2 steps"]
-    assert refused.startswith("ValueError: On TensorFlow, `steps_per_execution` must")
-
-
-@pytest.mark.slow
 def test_two_processes_train_as_one(on_two_devices, as_two_processes):
     for process in as_two_processes:
         assert process["all"]["devices"] == 2
@@ -154,7 +143,7 @@ def test_saved_networks_do_not_tell_how_they_were_trained(on_two_devices):
     ("case", "message"),
     [
         ("built elsewhere", "`model` must be built for the devices that train it"),
-        ("batch of 1", "`recipe.batch_size` must be at least the number of devices"),
+        ("batch of 1", "`recipe.batch_size` and the number of images must be at"),
     ],
 )
 def test_unfit_arguments_on_two_devices(on_two_devices, backend, case, message):
@@ -162,11 +151,9 @@ def test_unfit_arguments_on_two_devices(on_two_devices, backend, case, message):
 
 
 @pytest.mark.slow
-def test_unfit_arguments_elsewhere(on_two_devices, as_two_processes):
-    xla = on_two_devices["tensorflow"]["XLA"]
-    assert xla.startswith("ValueError: On TensorFlow, XLA does not compile")
+def test_unfit_arguments_of_processes(as_two_processes):
     first, second = as_two_processes
-    assert first["no scope"].startswith("ValueError: 2 processes train a model")
+    assert "2 processes" in first["no scope"]
     assert "seed: 0, now 1" in first["another run"]
     assert second["another run"].startswith("RuntimeError: The first process")
 
@@ -181,7 +168,7 @@ def test_tensorflow_would_not_distribute():
         distribution = keras.distribution.DataParallel(devices=["cpu:0"])
     except AttributeError:
         pytest.skip("this version of Keras refuses it on TensorFlow")
-    message = "trains on one device whatever `keras.distribution` is set to"
+    message = r"under `on_devices\(…\)`.*Received: .*DataParallel.* on tensorflow"
     with distribution.scope(), pytest.raises(ValueError, match=message):
         fit(small_network(), Recipe(1, 13), (IMAGES, LABELS))
 
@@ -207,6 +194,15 @@ def test_other_backends(monkeypatch):
         on_devices("all")
 
 
+def test_several_devices_on_torch_are_refused(monkeypatch):
+    model = small_network()
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    assert _devices.replicas(model) == 1
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: "DataParallel")
+    with pytest.raises(ValueError, match=r"Received: DataParallel on torch"):
+        _devices.replicas(model)
+
+
 def test_every_batch_normalization_is_synchronized():
     model = gauss_der_resnet((12, 12, 1), 10, (4, 6), 1.4, sigma0=(0.5, 0.7))
     means = [v for v in model.non_trainable_variables if v.name == "moving_mean"]
@@ -221,95 +217,3 @@ def test_every_batch_normalization_is_synchronized():
     assert synchronized() == [False] * len(means)
     with _devices.synchronized(model, 1):
         assert not any(synchronized())
-
-
-def batches(size: int) -> tf.data.Dataset:
-    return tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(size)
-
-
-@pytest.mark.parametrize(
-    ("size", "devices", "sizes"), [(5, 2, [4, 4]), (4, 2, [4, 4, 4]), (13, 4, [12])]
-)
-def test_batches_of_training_are_whole(size, devices, sizes):
-    data = _shares.whole_batches(batches(size), devices)
-    assert int(data.cardinality()) == len(sizes)
-    found = [labels.numpy().tolist() for _, labels in data]
-    starts = range(0, len(LABELS), size)
-    assert found == [
-        LABELS[start : start + part].tolist()
-        for start, part in zip(starts, sizes, strict=False)
-    ]
-
-
-def test_no_batch_is_left_out_where_all_are_whole():
-    data = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS))
-    data = _shares.whole_batches(data.batch(6, drop_remainder=True), 2)
-    assert [len(labels) for _, labels in data] == [6, 6]
-
-
-def by_numpy(size: int) -> NumPyBatches:
-    return NumPyBatches((IMAGES, LABELS), size, lambda batch, seed: batch, seed=None)
-
-
-@pytest.mark.parametrize("size", [4, 5, 13])
-@pytest.mark.parametrize("share", [_shares.whole_batches, _shares.filled_batches])
-def test_batches_by_numpy_are_shared_alike(size, share):
-    found, expected = list(share(by_numpy(size), 2)), list(share(batches(size), 2))
-    for ours, theirs in zip(found, expected, strict=True):
-        for one, other in zip(ours, theirs, strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
-def test_no_batch_by_numpy_is_left_out_where_all_are_whole():
-    found = NumPyBatches(
-        (IMAGES[:12], LABELS[:12]), 6, lambda batch, _: batch, seed=None
-    )
-    assert [len(labels) for _, labels in _shares.whole_batches(found, 2)] == [6, 6]
-
-
-def test_batches_that_are_too_small():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="for each of 14 devices"):
-        list(_shares.whole_batches(batches(13), 14))
-    with pytest.raises(ValueError, match=r"for each of 14 devices\. Received: 13"):
-        list(_shares.whole_batches(by_numpy(13), 14))
-
-
-@pytest.mark.parametrize("size", [4, 8, 13])
-@pytest.mark.parametrize("devices", [2, 4])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_validation_counts_each_image_once(size, devices, weighted):
-    """Against what Keras says of the same batches on one device."""
-    data = batches(size).map(lambda x, y: (x, tf.one_hot(y, 10)))
-    if weighted:
-        data = data.map(lambda x, y: (x, y, tf.reduce_mean(x, axis=(1, 2, 3))))
-    filled = _shares.filled_batches(data, devices)
-    assert all(len(batch[1]) % devices == 0 for batch in filled)
-    model = small_network()
-    loss = keras.losses.CategoricalCrossentropy(from_logits=True)
-    model.compile(loss=loss, weighted_metrics=["accuracy"])
-    np.testing.assert_allclose(
-        model.evaluate(filled, verbose=0),
-        model.evaluate(data, verbose=0),
-        rtol=1e-6,
-    )
-
-
-def test_what_is_looked_at_before_training_is_not_an_iteration():
-    made, begun = [], False
-
-    def numbers():
-        made.append(begun)
-        yield from range(3)
-
-    data = tf.data.Dataset.from_generator(
-        numbers, output_signature=tf.TensorSpec((), "int64")
-    )
-    data, callback = _shares.repeated_in_training(
-        data.map(lambda n: (n, n)), (np.int64(-1), np.int64(-1)), epochs=2
-    )
-    looked_at = [int(n) for n, _ in data.take(2)]
-    assert (looked_at, made) == ([-1, -1], [])
-    begun = True
-    callback.on_train_begin(None)
-    assert [int(n) for n, _ in data] == [0, 1, 2, 0, 1, 2]
-    assert made == [True] * 2

@@ -29,6 +29,14 @@ def test_learning_rate_rises_first():
     np.testing.assert_allclose(rates[20:], 1e-5 + (0.01 - 1e-5) * share, rtol=1e-4)
 
 
+@pytest.mark.parametrize("epochs", [1, 2, 9])
+def test_warm_up_follows_the_epochs(epochs):
+    recipe = dataclasses.replace(RECIPES["rescaled_cifar10"], epochs=epochs)
+    rates = learning_rates(recipe, steps_per_epoch=10)
+    assert np.argmax(rates) == min(80, 5 * epochs)
+    np.testing.assert_allclose(rates[[0, -1]], [1e-3, 1e-5], rtol=1e-4)
+
+
 def test_weights_decay_but_not_biases():
     recipe = Recipe(10, 8, learning_rate=0.1, weight_decay=0.5)
     optimizer = recipe.optimizer(steps_per_epoch=1000)
@@ -123,7 +131,7 @@ def test_each_recipe_trains_the_network_of_its_name(name, monkeypatch):
         ("batch_size", 0),
         ("learning_rate", 1e-6),
         ("final_learning_rate", -1e-6),
-        ("warmup_epochs", 3),
+        ("warmup_epochs", -1),
         ("weight_decay", float("nan")),
         ("label_smoothing", 1.1),
         ("augmentation", {"flip": 0.5}),

@@ -1,24 +1,23 @@
 """The folder of a run: what it refuses, who may use it, and what is damaged."""
 
 import contextlib
+import csv
 import errno
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
+import filelock
 import keras
 import numpy as np
 import pytest
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Recipe, _lock, claim_folder, fit, lock_folder
-from keras_gdrn.training._log import append_row, history, keep_rows
-from keras_gdrn.training._settings import architecture, parameters, settings
+from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
+from keras_gdrn.training._checkpoint import history, write_log
+from keras_gdrn.training._model import architecture, parameters
 
 RNG = np.random.default_rng(0)
 ARRAYS = (RNG.random((12, 16, 16, 1), "float32"), np.arange(12) % 3)
@@ -76,7 +75,7 @@ def test_another_architecture_is_refused(run, options, message):
 
 def test_another_precision_is_refused(run):
     keras.config.set_dtype_policy("mixed_float16")
-    message = r"dtype_policy: float32, now mixed_float16"
+    message = r"dtype: float32, now mixed_float16"
     with pytest.raises(FileExistsError, match=message):
         train(run, network())
 
@@ -84,19 +83,19 @@ def test_another_precision_is_refused(run):
 def test_other_data_of_the_same_size_are_refused(run):
     images, labels = ARRAYS
     for other in ((1 - images, labels), (images, labels[::-1]), (*ARRAYS, np.ones(12))):
-        with pytest.raises(FileExistsError, match=r"data.*: .*\[12.*, now .*\[12"):
+        with pytest.raises(FileExistsError, match=r"data.*: .*, now "):
             train(run, data=other)
 
 
 def test_other_weights_of_classes_are_refused(run):
-    with pytest.raises(FileExistsError, match=r"class_weight: None, now {'0': 1\.0,"):
+    with pytest.raises(FileExistsError, match=r"class_weight\.1: nothing, now 1\.0"):
         train(run, class_weight={0: 1, 1: 1, 2: 2})
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ratio": 1.4}, r"layers\.\d block1\.sigma: 1\.3.*, now 1\.4"),
+        ({"ratio": 1.4}, r"layers\.\d\.config\.sigma: 1\.3.*, now 1\.4"),
         ({"boundary": "symmetric"}, r"boundary: zero, now symmetric"),
         ({"scale_dropout": 0.2}, r"dropout: 0\.0, now 0\.2"),
         ({"receptive_field": None}, r"receptive_field: auto, now None"),
@@ -109,6 +108,20 @@ def test_another_scale_channel_is_refused(tmp_path, options, message):
     other = {"architecture": architecture(gauss_der_network(**options))}
     with pytest.raises(FileExistsError, match=message):
         claim_folder(tmp_path, other)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scale_pooling": "average"}, {"scale_dropout": 0.2}, {"subpixel": True}],
+)
+def test_one_channel_serves_networks_of_many_kinds(options):
+    """The first stage of one can be taken over by another."""
+
+    def seen(sigma0, **options):
+        return architecture(gauss_der_network(sigma0=sigma0, **options))
+
+    assert seen((1.0,), **options) == seen((1.0,))
+    assert seen((0.7, 1.4), **options) != seen((0.7, 1.4))
 
 
 def test_frozen_layers_within_scale_channels_are_seen():
@@ -157,9 +170,10 @@ def test_the_rest_of_a_network_with_a_layer_of_ones_own_is_seen():
     assert architecture(own()) != architecture(own(ratio=1.4))
 
 
-def test_another_backend_is_refused(run, monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "another")
-    decided = settings(network(), RECIPE, ARRAYS, seed=0, steps=2, class_weight=None)
+def test_another_backend_is_refused(run):
+    decided = json.loads((run / "settings.json").read_text(encoding="utf-8"))
+    claim_folder(run, decided)
+    decided["backend"] = "another"
     with pytest.raises(FileExistsError, match=r"backend: .*, now another"):
         claim_folder(run, decided)
 
@@ -205,46 +219,42 @@ def test_rows_know_their_columns(tmp_path):
     assert np.all(np.isfinite(third["seconds"]))
 
 
-def test_logs_of_callbacks_may_be_words(tmp_path):
-    append_row(tmp_path, {"epoch": 0, "loss": 1.5})
-    append_row(tmp_path, {"epoch": 1, "phase": "late", "loss": 0.5})
-    append_row(tmp_path, {"loss": 0.25, "epoch": 2})
-    found = history(tmp_path / "log.csv")
-    assert found["loss"] == [1.5, 0.5, 0.25]
-    assert found["epoch"] == [0, 1, 2]
-    assert found["phase"][1] == "late"
-    assert np.isnan([found["phase"][0], found["phase"][2]]).all()
+def test_cells_may_be_empty_words_and_of_several_lines(tmp_path):
+    rows = [
+        {"epoch": 0, "loss": 1.5},
+        {"epoch": 1, "phase": "late,\nlater", "loss": 0.5},
+    ]
+    write_log(tmp_path, rows)
+    with open(tmp_path / "log.csv", newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [
+            ["epoch", "loss", "phase"],
+            ["0", "1.5", ""],
+            ["1", "0.5", "late,\nlater"],
+        ]
+    found = history(rows)
+    assert found.epoch == [0, 1]
+    assert found.history["loss"] == [1.5, 0.5]
+    assert np.isnan(found.history["phase"][0])
 
 
-def test_a_log_without_its_rows_is_refused(tmp_path):
+def test_the_log_is_that_of_the_checkpoint(tmp_path):
+    """Whatever was done to it, or written after the checkpoint."""
     train(tmp_path)
-    (tmp_path / "log.csv").write_text("epoch,loss\n", encoding="utf-8")
-    with pytest.raises(FileExistsError, match=r"log\.csv must have a row for each"):
-        train(tmp_path)
+    log = tmp_path / "log.csv"
+    expected = log.read_text(encoding="utf-8")
+    for content in (b"", b"epoch,loss\n\xff", expected.encode() + b"1,0.5\n"):
+        log.write_bytes(content)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path, callbacks=[Interrupted()])
+        assert log.read_text(encoding="utf-8") == expected
+    log.unlink()
+    assert train(tmp_path).epoch == [0, 1]
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 3
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"epoch,loss\n\xff,1\n1,1\n", r"log\.csv must be the log of a run.*utf-8"),
-        (b'epoch,loss\n0,"1\n1,1\n', r"log\.csv must be the log of a run"),
-        (b"epoch,loss\n0,1,2\n1,1\n", r"log\.csv must be the log.*more cells"),
-        (b"eqoch,loss\n0,1\n1,1\n", r"epochs \[None, None\]"),
-        (b"epoch,loss\n0,1\nq,1\n", r"epochs \['0', 'q'\]"),
-        (b"epoch,loss\n\n\n\n", r"epochs \[\]"),
-    ],
-)
-def test_damaged_logs(tmp_path, content, message):
-    (tmp_path / "log.csv").write_bytes(content)
-    with pytest.raises(FileExistsError, match=message):
-        keep_rows(tmp_path, 2)
-
-
-def test_cells_may_have_several_lines(tmp_path):
-    for epoch in range(3):
-        append_row(tmp_path, {"epoch": epoch, "said": "two\nlines"})
-    keep_rows(tmp_path, 2)
-    assert history(tmp_path / "log.csv")["said"] == ["two\nlines"] * 2
+class Interrupted(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        raise KeyboardInterrupt
 
 
 def test_a_lost_checkpoint_does_not_begin_the_run_anew(tmp_path):
@@ -253,7 +263,9 @@ def test_a_lost_checkpoint_does_not_begin_the_run_anew(tmp_path):
     (file,) = tmp_path.glob("*.h5")
     content = file.read_bytes()
     file.unlink()
-    with pytest.raises(FileExistsError, match="2 epochs, but their checkpoint is gone"):
+    with pytest.raises(
+        FileExistsError, match=r"has the log\.csv of a run, but its checkpoint is gone"
+    ):
         train(tmp_path)
     file.write_bytes(content)
     assert train(tmp_path).epoch == [0, 1, 2]
@@ -270,10 +282,10 @@ def test_one_folder_is_of_one_process(tmp_path):
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
-    def failing(file):
+    def failing(lock, **options):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(_lock, "_lock", failing)
+    monkeypatch.setattr(filelock.FileLock, "acquire", failing)
     entered = False
     with (
         pytest.warns(UserWarning, match=r"has no locks \(.*No locks available"),
@@ -291,60 +303,31 @@ def test_a_call_that_failed_does_not_keep_the_folder(tmp_path):
         pass
 
 
-_HOLDER = """
-import sys, time
-from keras_gdrn.training._lock import lock_folder
-with lock_folder(sys.argv[1]):
-    print("held", flush=True)
-    time.sleep(600)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_a_killed_process_does_not_keep_the_folder(tmp_path):
-    root = Path(__file__).parents[2]
-    holder = subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(BlockingIOError), lock_folder(tmp_path):
-            pass
-    finally:
-        holder.send_signal(signal.SIGKILL)
-        holder.communicate()
-    with lock_folder(tmp_path):
-        pass
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
 def test_a_forked_process_has_no_part_in_the_lock(tmp_path):
     """It neither sets the folder free, nor keeps it when the parent has been killed."""
-    reading, writing = os.pipe()
+    (reading, writing), (waiting, ending) = os.pipe(), os.pipe()
     held = contextlib.ExitStack()
     held.enter_context(lock_folder(tmp_path))
-    (file,) = _lock._HELD
     child = os.fork()
     if not child:
-        was_open = not file.closed
-        held.close()
-        os.write(writing, b"open" if was_open else b"free")
+        with contextlib.suppress(BaseException):
+            held.close()
+        os.write(writing, b"done")
+        os.read(waiting, 1)
         os._exit(0)
-    assert os.read(reading, 4) == b"free"
+    assert os.read(reading, 4) == b"done"
     with pytest.raises(BlockingIOError), lock_folder(tmp_path):
         pass
     held.close()
-    with lock_folder(tmp_path):
+    with lock_folder(tmp_path):  # though the child is alive
         pass
+    os.write(ending, b"!")
     os.waitpid(child, 0)
-    os.close(reading)
-    os.close(writing)
+    for end in (reading, writing, waiting, ending):
+        os.close(end)
 
 
 def test_a_flipped_bit_is_found(tmp_path):

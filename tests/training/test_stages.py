@@ -1,7 +1,5 @@
 """`train_in_stages`: from one scale channel to several, whenever it is interrupted."""
 
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -109,29 +107,6 @@ def test_interrupted_at_any_epoch_the_result_is_the_same(epochs, whole, tmp_path
     assert {path.name for path in tmp_path.iterdir()} == {ONE.name, TWO.name}
 
 
-def shuffled():
-    """A data set of which the order of each iteration follows from the last."""
-    return tf.data.Dataset.from_tensor_slices(ARRAYS).shuffle(12, seed=0).batch(6)
-
-
-@pytest.mark.parametrize("epochs", [1, 2, 3])
-def test_stages_by_one_data_set_are_interrupted(epochs, tmp_path):
-    """Of all stages, as many iterations are begun in a run that goes on."""
-    stages = [ONE, dataclasses.replace(TWO, recipe=Recipe(2, 6))]
-    whole = train_in_stages(network(), stages, shuffled(), verbose=0)
-    with pytest.raises(KeyboardInterrupt):
-        train_in_stages(
-            network(),
-            stages,
-            shuffled(),
-            out=tmp_path,
-            callbacks=[StopAt(epochs)],
-            verbose=0,
-        )
-    resumed = train_in_stages(network(), stages, shuffled(), out=tmp_path, verbose=0)
-    assert_same_weights(resumed, whole)
-
-
 def epochs_in(folder):
     """How many epochs of each stage have been trained."""
     logs = [folder / stage.name / "log.csv" for stage in (ONE, TWO)]
@@ -163,37 +138,6 @@ def test_a_callback_may_end_a_stage():
         after_stage=lambda stage, model, history: epochs.append(len(history.epoch)),
     )
     assert epochs == [1, 1]
-
-
-def test_one_channel_serves_networks_of_all_poolings(tmp_path):
-    """The first stage of one can be taken over by another."""
-    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
-    model = network(scale_pooling="average")
-    train_in_stages(model, [ONE], ARRAYS, out=tmp_path, verbose=0)
-    train_in_stages(model, [TWO], ARRAYS, out=tmp_path, verbose=0)
-    with pytest.raises(FileExistsError, match="scale_pooling: average, now max"):
-        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
-
-
-def test_one_channel_serves_networks_of_all_scale_dropouts(tmp_path):
-    """It is the one that is kept, whatever the dropout."""
-    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
-    model = network(scale_dropout=0.1)
-    assert_same_weights(
-        train_in_stages(network(), [ONE], ARRAYS, verbose=0),
-        train_in_stages(network(scale_dropout=0.1), [ONE], ARRAYS, verbose=0),
-    )
-    train_in_stages(model, [ONE, TWO], ARRAYS, out=tmp_path, verbose=0)
-    with pytest.raises(FileExistsError, match=r"dropout: 0\.1, now 0\.3"):
-        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
-
-
-def test_a_channel_of_one_pixel_serves_networks_that_look_between_pixels(tmp_path):
-    train_in_stages(network(), [ONE], ARRAYS, out=tmp_path, verbose=0)
-    model = network(subpixel=True)
-    train_in_stages(model, [ONE, TWO], ARRAYS, out=tmp_path, verbose=0)
-    with pytest.raises(FileExistsError, match="subpixel: True, now None"):
-        train_in_stages(network(), [TWO], ARRAYS, out=tmp_path, verbose=0)
 
 
 def test_a_subclass_stays_one():

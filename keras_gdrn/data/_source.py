@@ -1,0 +1,155 @@
+"""Images that are read by their numbers, so that any batch can be made at any time."""
+
+import functools
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Iterator, Sized
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+# Images read at a time where the caller asks for single ones.
+CHUNK = 256
+
+
+class Source(Protocol):
+    """Images that are read by their numbers."""
+
+    def __len__(self) -> int:
+        """The number of images."""
+        ...
+
+    def rows(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The images of these numbers and their labels, perhaps weights too."""
+        ...
+
+    def identity(self) -> Any:
+        """What tells them from other images, for JSON."""
+        ...
+
+
+class ArraySource:
+    """Arrays of images, labels and, if need be, weights."""
+
+    def __init__(self, *arrays: np.ndarray):
+        checked_count(*arrays)
+        self.arrays = arrays
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def rows(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(array[index] for array in self.arrays)
+
+    def identity(self) -> Any:
+        return [_checksum(array) for array in self.arrays]
+
+
+def _checksum(array: np.ndarray) -> str:
+    content = np.ascontiguousarray(array).reshape(-1).view("uint8").data
+    return f"{array.dtype}{list(array.shape)} {zlib.crc32(content):08x}"
+
+
+def generator(key: tuple[int, int], place: int = 0) -> np.random.Generator:
+    """Random numbers of a place, whatever was drawn before at others.
+
+    Args:
+        key: Two integers, such as a seed and the number of an epoch.
+        place: 0 for the order of an epoch, `step + 1` for the batch of a step.
+    """
+    words = [part % 2**64 for part in key]
+    return np.random.Generator(
+        np.random.Philox(key=np.array(words, "uint64"), counter=[0, place, 0, 0])
+    )
+
+
+@functools.lru_cache(2)  # that of an epoch is asked for at each of its steps
+def order(seed: int, epoch: int, count: int) -> np.ndarray:
+    """The order in which an epoch has `count` images."""
+    return generator((seed, epoch)).permutation(count)
+
+
+def as_dataset(
+    source: Source, batch_size: int | None, shuffle: bool = False, seed: int = 0
+) -> "tf.data.Dataset":
+    """Batches of a source, or single images; shuffled anew in each iteration.
+
+    `fit` reads the attribute `source` instead, so that it can begin at any batch.
+    """
+    import tensorflow as tf
+
+    epochs, count, size = itertools.count(), len(source), batch_size or CHUNK
+
+    def numbers() -> Iterator[np.ndarray]:
+        epoch = next(epochs)
+        chosen = order(seed, epoch, count) if shuffle else np.arange(count)
+        for start in range(0, count, size):
+            yield chosen[start : start + size]
+
+    data = tf.data.Dataset.from_generator(
+        numbers, output_signature=tf.TensorSpec((None,), "int64")
+    )
+    example = source.rows(np.arange(1))
+    signature = [tf.TensorSpec((None, *a.shape[1:]), a.dtype) for a in example]
+    data = mapped(untuned(data), source.rows, signature)
+    if batch_size is None:
+        data = data.unbatch()
+    steps = math.ceil(count / (batch_size or 1))
+    data = data.apply(tf.data.experimental.assert_cardinality(steps))
+    data = data.prefetch(tf.data.AUTOTUNE)
+    data.source = source  # type: ignore[attr-defined]
+    return data
+
+
+def mapped(
+    data: "tf.data.Dataset", function: Callable[..., tuple], signature: list[Any]
+) -> "tf.data.Dataset":
+    """What a NumPy function makes of each element, several at a time, in order."""
+    import tensorflow as tf
+
+    def call(*parts: "tf.Tensor") -> tuple:
+        made: Any = tf.numpy_function(
+            function, parts, [spec.dtype for spec in signature], stateful=False
+        )
+        for part, spec in zip(made, signature, strict=True):
+            part.set_shape(spec.shape)
+        return tuple(made)
+
+    # TensorFlow would rewrite the function for nothing, in a second or two.
+    call = tf.autograph.experimental.do_not_convert(call)
+    return data.map(call, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+
+
+def untuned(data: "tf.data.Dataset") -> "tf.data.Dataset":
+    """This, and what is made of it, without the thread that tunes a running pipeline.
+
+    Now and then that thread misses that the iterator is let go, and whoever does so
+    waits until it wakes up again: up to a minute, with nothing to compute. Without it,
+    each step of a pipeline uses as many threads as there are processors.
+    """
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return data.with_options(options)
+
+
+def checked_count(images: Sized, labels: Sized, *weights: Sized) -> int:
+    """The number of images, or an error unless there are as many of all."""
+    count = len(labels)
+    if len(images) != count or not count:
+        raise ValueError(
+            "There must be as many labels as images, and at least one. "
+            f"Received: {len(images)} images and {count} labels"
+        )
+    if weights and len(weights[0]) != count:
+        raise ValueError(
+            "There must be as many weights as images. "
+            f"Received: {count} images and {len(weights[0])} weights"
+        )
+    return count
