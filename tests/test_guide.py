@@ -23,8 +23,8 @@ def code(name: str) -> list[str]:
     return [re.sub(rf"^{indent}", "", text, flags=re.M) for indent, text in blocks]
 
 
-@pytest.mark.slow
-def test_the_front_page(monkeypatch):
+@pytest.mark.usefixtures("step_by_step")
+def test_the_front_page():
     (text,) = code("index")
     random = np.random.default_rng(0)
     names = {
@@ -71,7 +71,6 @@ def test_the_operations_of_a_training_step(name):
         assert float(found) == pytest.approx(1e3 * expected / peak, rel=0.03)
 
 
-@pytest.mark.slow
 def test_the_networks_of_the_page():
     """Its other blocks, one after the other."""
     names = {}

@@ -29,6 +29,7 @@ def random_images(count, shape, classes=10):
     return images, random.integers(classes, size=count)
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_the_functional_model(tmp_path):
     names = {}
     exec(BUILD, names)
@@ -50,6 +51,7 @@ def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
         assert label == answer
 
 
+@pytest.mark.usefixtures("step_by_step")
 def test_training_by_a_recipe(tmp_path, monkeypatch):
     name = "rescaled_cifar10"
     narrow = functools.partial(models.architecture, widths=(4, 4), sigma0=(1.0,))
@@ -72,6 +74,7 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "cifar10" / "log.csv").exists()
 
 
+@pytest.mark.usefixtures("step_by_step")
 # Keras Tuner still asks for threads by their old name.
 @pytest.mark.filterwarnings(
     "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"

@@ -1,5 +1,7 @@
 """Networks and images whose scores are known."""
 
+import functools
+
 import keras
 import numpy as np
 from keras import ops
@@ -31,6 +33,7 @@ class KnowsItsScale(keras.layers.Layer):
         return (input_shape[0], CLASSES)
 
 
+@functools.cache  # nothing changes it, so what is compiled is compiled once
 def network(pooling="max", after=None, **options):
     image = keras.Input((2,))
     x = ScaleChannels(KnowsItsScale(), SIGMA0)(image)

@@ -40,9 +40,17 @@ def assert_equal_outputs(layer, other, shape, **options):
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
-@each_shape
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_training_step_is_that_of_keras(dtype, shape):
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("image", "float32"),
+        ("volume", "float32"),
+        ("image", "mixed_bfloat16"),
+        ("line", "mixed_float16"),
+    ],
+)
+def test_training_step_is_that_of_keras(name, dtype):
+    shape = SHAPES[name]
     ours, theirs = pair(shape, dtype=dtype)
     before = ours.moving_variance.numpy()
     x, upstream = drawn(shape), drawn(shape, seed=1)

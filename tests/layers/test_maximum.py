@@ -43,11 +43,10 @@ def test_nan_is_not_lost(layer, compiled):
     np.testing.assert_array_equal(found[~np.isnan(found)], 1)
 
 
-@pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("mode", ["max", "logsumexp", "average"])
-def test_no_image_has_no_score(mode, training):
-    layer = ScalePooling(mode, dropout=0.5)
-    assert layer(np.zeros((0, 6, 10), "float32"), training=training).shape == (0, 10)
+def test_no_image_has_no_score(mode):
+    layer, none = ScalePooling(mode, dropout=0.5), np.zeros((0, 6, 10), "float32")
+    assert layer(none).shape == layer(none, training=True).shape == (0, 10)
 
 
 @pytest.mark.parametrize("selection", ["center", "max"])

@@ -30,30 +30,30 @@ def assert_graph_operators(size, sigma, boundary, dtype, tolerance):
 
 @pytest.mark.usefixtures("float64")
 @each_boundary
-@pytest.mark.parametrize("sigma", [0.25, 1.0, 2.5, 15.0])
 @pytest.mark.parametrize("size", [1, 2, 9, 32])
-def test_operators_of_the_graph_are_those_of_numpy(size, sigma, boundary):
-    assert_graph_operators(size, sigma, boundary, "float64", 1e-8)
+def test_operators_of_the_graph_are_those_of_numpy(size, boundary):
+    for sigma in (0.25, 2.5, 15.0):
+        assert_graph_operators(size, sigma, boundary, "float64", 1e-8)
 
 
 @pytest.mark.usefixtures("float64")
 @each_boundary
-@pytest.mark.parametrize(("step", "sigma"), [(0.5, 0.5), (0.5**1.5, 1.3), (0.7, 4.0)])
 @pytest.mark.parametrize("size", [1, 9, 32])
-def test_operators_between_the_pixels_are_those_of_numpy(size, step, sigma, boundary):
-    reach = kernels.support_radius(sigma, step) + 4
-    graph = spectral_operators(
-        size,
-        ops.convert_to_tensor([sigma], "float64"),
-        4,
-        boundary == "symmetric",
-        reach,
-        "float64",
-        (step, reach),
-    )
-    for order, actual in enumerate(graph):
-        expected = kernels.axis_operator(size, sigma, order, boundary, step)
-        np.testing.assert_allclose(actual[0], expected, rtol=0, atol=1e-9)
+def test_operators_between_the_pixels_are_those_of_numpy(size, boundary):
+    for step, sigma in ((0.5, 0.5), (0.5**1.5, 1.3), (0.7, 4.0)):
+        reach = kernels.support_radius(sigma, step) + 4
+        graph = spectral_operators(
+            size,
+            ops.convert_to_tensor([sigma], "float64"),
+            4,
+            boundary == "symmetric",
+            reach,
+            "float64",
+            (step, reach),
+        )
+        for order, actual in enumerate(graph):
+            expected = kernels.axis_operator(size, sigma, order, boundary, step)
+            np.testing.assert_allclose(actual[0], expected, rtol=0, atol=1e-9)
 
 
 @each_boundary

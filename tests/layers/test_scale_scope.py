@@ -32,8 +32,10 @@ def channel(mode=None, selection="center", inner=()):
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="no rematerialization there")
-@pytest.mark.parametrize("scales", [SCALES, (2.0,)], ids=str)
-@pytest.mark.parametrize("kind", ["windows", "whole maps", "folded"])
+@pytest.mark.parametrize(
+    ("kind", "scales"),
+    [("windows", SCALES), ("whole maps", (2.0,)), ("folded", SCALES)],
+)
 def test_rematerialized_layers_have_the_same_gradients(kind, scales):
     """They are called again when the scope of `ScaleChannels` has been left."""
     inner = [keras.layers.Conv2D(3, 3, padding="same")] if kind == "folded" else []

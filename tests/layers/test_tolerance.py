@@ -34,39 +34,38 @@ def network():
     return network
 
 
-def relative_change(network, *arguments, **options):
+@pytest.fixture(scope="module")
+def relative_change(network):
+    """Of the scores of whole maps at every pixel, by what the arguments leave out."""
     exact = numpy(channels(network, None)(images()))
-    other = numpy(channels(network, *arguments, **options)(images()))
-    return np.linalg.norm(other - exact) / np.linalg.norm(exact)
+
+    def change(*arguments, **options):
+        other = numpy(channels(network, *arguments, **options)(images()))
+        return np.linalg.norm(other - exact) / np.linalg.norm(exact)
+
+    return change
 
 
 # What follows from the arguments
 
-GIVEN = {
-    "nothing": ({}, (2.5, 0.0439)),
-    "fast": ({"tolerance": "fast"}, (2.5, 0.0439)),
-    "exact": ({"tolerance": "exact"}, (0.0, 0.0)),
-    "a tolerance": ({"tolerance": 0.01}, (3.035, 0.01)),
-    "windows alone": (
-        {"receptive_field": 3.0, "tolerance": "exact"},
-        (3.0, 0.0),
-    ),
-    "windows": ({"receptive_field": 3.0}, (3.0, 0.0111)),
-    "both": ({"receptive_field": 2.0, "tolerance": 0.01}, (2.0, 0.01)),
-    "whole maps": ({"receptive_field": None}, (0.0, 0.0)),
-    "whole maps, not exact": (
-        {"receptive_field": None, "tolerance": 0.01},
-        (0.0, 0.01),
-    ),
-}
+GIVEN = [
+    ({}, (2.5, 0.0439)),
+    ({"tolerance": "fast"}, (2.5, 0.0439)),
+    ({"tolerance": "exact"}, (0.0, 0.0)),
+    ({"tolerance": 0.01}, (3.035, 0.01)),
+    ({"receptive_field": 3.0, "tolerance": "exact"}, (3.0, 0.0)),
+    ({"receptive_field": 3.0}, (3.0, 0.0111)),
+    ({"receptive_field": 2.0, "tolerance": 0.01}, (2.0, 0.01)),
+    ({"receptive_field": None}, (0.0, 0.0)),
+    ({"receptive_field": None, "tolerance": 0.01}, (0.0, 0.01)),
+]
 
 
-@pytest.mark.parametrize(("options", "expected"), GIVEN.values(), ids=GIVEN)
+@pytest.mark.parametrize(("options", "expected"), GIVEN, ids=str)
 def test_all_follows_from_what_is_given(network, options, expected):
     accuracy = channels(network, **options)._accuracy
-    extent = accuracy.extent or 0.0  # whole maps
-    assert extent == pytest.approx(expected[0], rel=1e-3, abs=1e-9)
-    assert accuracy.tolerance == pytest.approx(expected[1], rel=1e-2, abs=1e-9)
+    found = accuracy.extent or 0.0, accuracy.tolerance  # 0 stands for whole maps
+    assert found == pytest.approx(expected, rel=2e-3, abs=1e-9)
 
 
 def test_maximal_selection_has_whole_maps_at_the_tolerance():
@@ -83,12 +82,6 @@ def test_what_is_left_out_weighs_less_than_the_least_weight(tolerance):
     assert 0 < accuracy.epsilon < accuracy.least_weight
 
 
-@pytest.mark.parametrize("tolerance", [0, 0.5, -1.0, float("nan"), True, "close"])
-def test_tolerance_is_refused(network, tolerance):
-    with pytest.raises(ValueError, match=rf"`tolerance`.*={tolerance!r}$"):
-        ScaleChannels(network, SCALES, tolerance=tolerance)
-
-
 def test_tolerance_is_kept():
     model = gauss_der_resnet((32, 32, 1), 3, [4, 4], 1.4, SCALES, tolerance=0.02)
 
@@ -103,15 +96,15 @@ def test_tolerance_is_kept():
 # What it does
 
 
-def test_a_smaller_tolerance_changes_less(network):
-    errors = [relative_change(network, tolerance=t) for t in (0.1, 0.01, 1e-4)]
+def test_a_smaller_tolerance_changes_less(relative_change):
+    errors = [relative_change(tolerance=t) for t in (0.1, 0.01, 1e-4)]
     assert errors[0] > errors[1] > errors[2]
     assert errors[1] < 0.1 and errors[2] < 0.01
 
 
-def test_coarse_samples_change_less_than_windows_do(network):
-    whole = relative_change(network, None, tolerance="fast")
-    assert whole < 0.05 < 3 * relative_change(network, 1.0, tolerance=1e-9)
+def test_coarse_samples_change_less_than_windows_do(relative_change):
+    whole = relative_change(None, tolerance="fast")
+    assert whole < 0.05 < 3 * relative_change(1.0, tolerance=1e-9)
 
 
 def test_samples_that_are_too_far_apart_are_the_counter_example(network, monkeypatch):

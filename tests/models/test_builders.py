@@ -133,47 +133,35 @@ def test_given_initializers_are_those_of_the_last_layer_too(options):
     assert np.mean(first_scores(**options) == 0) > 0.05
 
 
-def test_names_are_hierarchical():
-    model = gauss_der_resnet(**NETWORK)
+def test_names_summary_and_options():
+    model = gauss_der_resnet(**NETWORK, scale_dropout=0.2)
     layers = ["image", "scale_channels", "scale_pooling"]
     assert [layer.name for layer in model.layers] == layers
+    pooling = model.layers[-1]
+    assert isinstance(pooling, ScalePooling)
+    assert (pooling.mode, pooling.dropout) == ("max", 0.2)
     channel = model.get_layer("scale_channels").network
     assert (model.name, channel.name) == ("gauss_der_resnet", "scale_channel")
     paths = {weight.path for weight in model.weights}
     assert {
-        "stem_conv/kernel",
-        "stem_bn/gamma",
-        "block1/conv1/kernel",
-        "block1/bn2/gamma",
-        "block2/projection/kernel",
-        "block2/projection_bn/beta",
-        "head/bias",
+        *("stem_conv/kernel", "stem_bn/gamma", "block1/conv1/kernel"),
+        *("block1/bn2/gamma", "block2/projection/kernel"),
+        *("block2/projection_bn/beta", "head/bias"),
     } <= paths
     assert len(paths) == len(model.weights)
-
-
-def test_summary_shows_the_layers():
+    block = channel.get_layer("block2")
+    for bn in (channel.get_layer("stem_bn"), block.bn1, block.bn2, block.projection_bn):
+        assert (bn.momentum, bn.epsilon) == (0.9, 1e-5)
     lines = []
-    model = gauss_der_resnet(**NETWORK)
     model.summary(print_fn=lambda line, **kwargs: lines.append(line), line_length=120)
     text = "\n".join(lines)
     assert "scale_channels" in text and "(None, 3, 5)" in text
     assert f"{model.count_params():,}" in text
 
 
-def test_normalization_is_that_of_short_trainings():
-    model = gauss_der_resnet(**NETWORK, residual=True)
-    channel = model.get_layer("scale_channels").network
-    block = channel.get_layer("block2")
-    for bn in (channel.get_layer("stem_bn"), block.bn1, block.bn2, block.projection_bn):
-        assert (bn.momentum, bn.epsilon) == (0.9, 1e-5)
-
-
-@pytest.mark.parametrize("build", [scale_channel, gauss_der_resnet])
-def test_unknown_sizes_give_what_known_sizes_give(build):
-    options = CHANNEL if build is scale_channel else NETWORK
-    model = randomized(build(**options))
-    free = build(**{**options, "input_shape": (None, None, 3)})
+def test_unknown_sizes_give_what_known_sizes_give():
+    model = randomized(gauss_der_resnet(**NETWORK))
+    free = gauss_der_resnet(**{**NETWORK, "input_shape": (None, None, 3)})
     free.set_weights(model.get_weights())
     assert_equal_outputs(model, free)
     assert free.predict(images(), verbose=0).shape == (2, 5)
@@ -221,70 +209,51 @@ def test_trains():
     assert losses[-1] < 0.9 * losses[0]
 
 
+# What the convolutions have, and the builders decide.
+OWN = {"activation": "tanh", "data_format": "channels_first", "separable": True}
 REFUSED = [
-    *(("widths", value) for value in ([], 16, "16", [4, 0], [4, 2.5], None)),
-    *(("ratio", value) for value in (0, -1.2, math.nan, math.inf, True, "1.2")),
-    *(("classes", value) for value in (0, 2.5, None)),
-    *(("separable_blocks", value) for value in (-1, 3, 0.5, True, "all")),
-    *(("order", value) for value in (0, 1.5)),
-    ("spatial_selection", "mean"),
-    ("boundary", "same"),
-    ("activation", "tanh"),
-    ("data_format", "channels_first"),
-    ("separable", True),
+    ("widths", ([], 16, "16", [4, 0], [4, 2.5], None), "widths=.*"),
+    ("ratio", (0, -1.2, math.nan, math.inf, True, "1.2"), None),
+    ("classes", (0, 2.5, None), None),
+    ("separable_blocks", (-1, 3, 0.5, True, "all"), None),
+    ("order", (0, 1.5), None),
+    ("input_shape", (64, None, "ab", (28.0, 28, 1)), None),
+    ("spatial_selection", ("mean",), "mode='mean'"),
+    ("boundary", ("same",), None),
+    ("head_initializer", ("zeros", None, 1), None),
+    *((name, (value,), None) for name, value in OWN.items()),
 ]
 
 
-@pytest.mark.parametrize(("argument", "value"), REFUSED)
-def test_refused(argument, value):
-    received = {"widths": r"widths=.*", "spatial_selection": "mode='mean'"}.get(
-        argument, f"{argument}={re.escape(repr(value))}"
-    )
-    with pytest.raises(ValueError, match=f"Received: {received}"):
-        scale_channel(**{**CHANNEL, argument: value})
+@pytest.mark.parametrize(("argument", "values", "received"), REFUSED)
+def test_refused(argument, values, received):
+    for build, options in ((scale_channel, CHANNEL), (gauss_der_resnet, NETWORK)):
+        for value in values:
+            told = received or f"{argument}={re.escape(repr(value))}"
+            with pytest.raises(ValueError, match=f"Received: {told}"):
+                build(**{**options, argument: value})
 
 
 @pytest.mark.parametrize(
-    ("argument", "value", "received"),
+    ("build", "options", "message"),
     [
-        ("sigma0", [], r"sigma0=\[\]"),
-        ("scale_pooling", "mean", "mode='mean'"),
-        ("scale_dropout", 1.0, "dropout=1.0"),
-        ("strides", 2, "`gauss_der_resnet` has no argument `strides`.*'strides': 2"),
+        (gauss_der_resnet, {"sigma0": []}, r"Received: sigma0=\[\]"),
+        (gauss_der_resnet, {"scale_pooling": "mean"}, "Received: mode='mean'"),
+        (gauss_der_resnet, {"scale_dropout": 1.0}, "Received: dropout=1.0"),
+        (gauss_der_resnet, {"strides": 2}, "no argument `strides`.*'strides': 2"),
+        (scale_channel, {"zero_orders": 1}, r"Did you mean `zero_order`\?"),
+        # What is refused is not proposed.
+        (scale_channel, {"sigma0": 1}, r"no argument `sigma0`\. Received: "),
+        (scale_channel, {"activations": 1}, r"no argument `activations`\. Received: "),
     ],
 )
-def test_network_refuses(argument, value, received):
-    with pytest.raises(ValueError, match=received):
-        gauss_der_resnet(**{**NETWORK, argument: value})
-
-
-def test_unknown_argument_of_a_channel():
-    near = r"`scale_channel` has no argument `zero_orders`. Did you mean `zero_order`\?"
-    with pytest.raises(ValueError, match=near):
-        scale_channel(**CHANNEL, zero_orders=True)
-
-
-@pytest.mark.parametrize("name", ["sigma0", "activations", "classifier_activation"])
-def test_an_argument_that_is_refused_is_not_proposed(name):
-    message = rf"`scale_channel` has no argument `{name}`\. Received: "
+def test_unknown_arguments_and_those_of_the_network(build, options, message):
+    given = CHANNEL if build is scale_channel else NETWORK
     with pytest.raises(ValueError, match=message):
-        scale_channel(**CHANNEL, **{name: "softmax"})
-
-
-@pytest.mark.parametrize("build", [scale_channel, gauss_der_resnet])
-@pytest.mark.parametrize("shape", [64, None, "ab", (28.0, 28, 1)])
-def test_what_is_no_shape(build, shape):
-    options = CHANNEL if build is scale_channel else NETWORK
-    received = re.escape(f"Received: input_shape={shape!r}")
-    with pytest.raises(ValueError, match=rf"`input_shape` must be .*{received}"):
-        build(**{**options, "input_shape": shape})
-
-
-@pytest.mark.parametrize("build", [scale_channel, gauss_der_resnet])
-def test_an_argument_of_another_name_is_told_before_the_missing_one(build):
+        build(**{**given, **options})
     near = f"`{build.__name__}` has no argument `num_classes`. Did you mean `classes`?"
     with pytest.raises(ValueError, match=re.escape(near)):
-        build((28, 28, 1), num_classes=10)
+        build((28, 28, 1), num_classes=10)  # told before the missing ones
 
 
 @pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"use_bias": False}])
@@ -302,15 +271,6 @@ def test_image_without_channels_is_warned_about(shape):
     assert told[0].filename == __file__
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    "shape", [(1000, 12), (256, 1), (500, 2), (128, 8), (4, 4), (None, 32)]
-)
-def test_signals_are_not_warned_about(shape):
-    scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})
-
-
-def test_pooling_is_reached():
-    pooling = gauss_der_resnet(**NETWORK, scale_dropout=0.2).layers[-1]
-    assert isinstance(pooling, ScalePooling)
-    assert (pooling.mode, pooling.dropout) == ("max", 0.2)
+def test_signals_are_not_warned_about():
+    for shape in ((1000, 12), (256, 1), (500, 2), (128, 8), (4, 4), (None, 32)):
+        scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})

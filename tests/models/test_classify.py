@@ -53,8 +53,9 @@ def test_photographs_of_several_sizes():
     assert_same(classify(model, photos), [classify(model, x)[0] for x in photos])
 
 
-@pytest.mark.parametrize("shape", [(16, 16, 3), (None, None, 3)])
-@pytest.mark.parametrize("object_size", [None, 25])
+@pytest.mark.parametrize(
+    ("shape", "object_size"), [((16, 16, 3), 25), ((None, None, 3), None)]
+)
 def test_object_gets_the_size_of_training(shape, object_size):
     """Ten pixels where sigma_0 is 1, and twice as many for scales twice as large."""
     model = network(shape, extension="zero")

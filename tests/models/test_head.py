@@ -74,9 +74,3 @@ def test_a_channel_written_by_hand_begins_alike():
     of_both = [layer.get_config() for layer in (by_hand.layers[-1], built)]
     for name in ("kernel_initializer", "bias_initializer"):
         assert of_both[0][name] == of_both[1][name]
-
-
-@pytest.mark.parametrize("kind", ["zeros", None, 1])
-def test_unknown(kind):
-    with pytest.raises(ValueError, match=f"Received: head_initializer={kind!r}"):
-        scale_channel((12, 12, 1), 3, [4], 1.3, head_initializer=kind)

@@ -28,7 +28,7 @@ from keras_gdrn.models import (
 each = pytest.mark.parametrize("name", list_presets())
 
 
-def recognized(model, factor, limit=96, canvas=40):  # three whole batches
+def recognized(model, factor, limit=32, canvas=40):  # a whole batch
     images, labels = rescaled_arrays(
         "digits", "test", factor, limit=limit, canvas=canvas
     )
@@ -50,7 +50,8 @@ def test_digits_are_recognized_at_three_sizes(digits, factor):
 def test_mnist_was_not_learned_by_heart():
     """Digits of another collection, at three sizes."""
     model = from_preset("mnist", input_shape=(56, 56, 1))
-    assert min(recognized(model, f, canvas=56) for f in (0.5, 1.0, 2.0)) > 0.9
+    found = [recognized(model, f, canvas=56) for f in (0.5, 1.0, 2.0)]
+    assert min(found) > 0.9
 
 
 @pytest.mark.seen_on_tensorflow("the weights are one")
@@ -60,14 +61,14 @@ def test_photographs_are_recognized_at_three_sizes(cifar10_dir):
     model = from_preset("cifar10", input_shape=(64, 64, 3))
     for factor in (0.5, 1.0, 2.0):
         images, labels = rescaled_arrays(
-            "cifar10", "test", factor, limit=96, data_dir=cifar10_dir
+            "cifar10", "test", factor, limit=32, data_dir=cifar10_dir
         )
         scores = model.predict(images, verbose=0)
         assert np.mean(np.argmax(scores, axis=-1) == labels) > 0.6
 
 
 @each
-def test_card_tells_what_is_there(name):
+def test_card_and_page_tell_what_is_there(name):
     card, model = list_presets()[name], from_preset(name)
     assert len(card.class_names) == model.output_shape[-1] == 10
     assert next(iter(card.accuracy)) == "0.5" and len(card.accuracy) == 9
@@ -80,25 +81,14 @@ def test_card_tells_what_is_there(name):
     known = model.get_layer("preprocess")
     assert known.class_names == card.class_names
     assert card.object_sizes == (known.object_size / 2, known.object_size * 2)
-
-
-@each
-def test_network_is_its_architecture(name):
-    trained, built = from_preset(name), architecture(name)
-    of_channels = [m.get_layer("scale_channels").get_config() for m in (trained, built)]
+    built = architecture(name)
+    of_channels = [m.get_layer("scale_channels").get_config() for m in (model, built)]
     assert of_channels[0]["sigma0"] == of_channels[1]["sigma0"]
-    for mine, theirs in zip(trained.weights, built.weights, strict=True):
+    for mine, theirs in zip(model.weights, built.weights, strict=True):
         assert mine.shape == theirs.shape and mine.name == theirs.name
-    for mine, theirs in zip(
-        trained.trainable_weights, built.trainable_weights, strict=True
-    ):
-        assert np.any(keras.ops.convert_to_numpy(mine.value != theirs.value))
-
-
-@each
-def test_the_page_has_the_numbers_of_the_card(name):
-    card, page = list_presets()[name], Path(__file__).parents[2] / "docs" / "trained.md"
-    text = page.read_text(encoding="utf-8")
+        same = np.array_equal(mine.numpy(), theirs.numpy())
+        assert not (mine.trainable and same), mine.path
+    text = Path(__file__).parents[2].joinpath("docs/trained.md").read_text("utf-8")
     for shares, images in (
         (card.accuracy, card.test_images),
         (card.shift_accuracy, card.shift_images),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests._cases import cases
 from tests.theory.counter_examples import HalfPixelShift
 from tests.theory.networks import random_layer
 from tests.theory.symmetry_assertions import (
@@ -16,27 +17,20 @@ IMAGES = RANDOM.normal(size=(2, 40, 33, 3)).astype("float32")
 VOLUMES = RANDOM.normal(size=(1, 12, 10, 9, 2)).astype("float32")
 
 KINDS = [
-    {},
+    {"sigma": 1.0},
+    {"sigma": 4.0},
     {"order": 1},
     {"order": 3},
-    {"zero_order": True},
-    {"separable": True},
-    {"boundary": "symmetric"},
+    {"zero_order": True, "sigma": 4.0},
+    {"separable": True, "boundary": "symmetric"},
 ]
 
 
-@pytest.mark.parametrize("options", KINDS, ids=str)
-@pytest.mark.parametrize("sigma", [1.0, 4.0])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_mirroring(axis, sigma, options):
-    layer = random_layer((40, 33, 3), 4, sigma=sigma, **options)
-    assert_mirror_covariant(layer, IMAGES, axis=axis, tolerance=1e-3)
-
-
-@pytest.mark.parametrize("options", KINDS, ids=str)
-@pytest.mark.parametrize("sigma", [1.0, 4.0])
-def test_transposition(sigma, options):
-    layer = random_layer((40, 33, 3), 4, sigma=sigma, **options)
+@pytest.mark.parametrize("options", cases(KINDS, KINDS[1::4]), ids=str)
+def test_mirroring_and_transposition(options):
+    layer = random_layer((40, 33, 3), 4, **options)
+    for axis in (0, 1):
+        assert_mirror_covariant(layer, IMAGES, axis=axis, tolerance=1e-3)
     assert_transposition_covariant(layer, IMAGES, axes=(1, 0), tolerance=1e-5)
 
 

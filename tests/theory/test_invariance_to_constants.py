@@ -4,6 +4,7 @@ import functools
 
 import pytest
 
+from tests._cases import cases
 from tests.theory.images import natural_images
 from tests.theory.invariance_assertions import assert_invariant_to_constants
 from tests.theory.networks import (
@@ -15,6 +16,7 @@ from tests.theory.networks import (
 )
 
 IMAGES = natural_images(96, offset=0.0)
+LAYERS = [(1.0, 1), (1.0, 2), (2.0, 3), (6.0, 1), (6.0, 3), (6.0, 2)]
 CHANNEL = {"widths": (8, 8, 8), "ratio": 1.2}
 
 
@@ -22,8 +24,7 @@ def responses(layer):
     return lambda images: array(layer(images))
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("sigma", [1.0, 2.0, 6.0])
+@pytest.mark.parametrize(("sigma", "order"), cases(LAYERS, LAYERS[-1:]))
 def test_everywhere_under_the_symmetric_boundary(sigma, order):
     layer = random_layer((96, 96, 3), sigma=sigma, order=order, boundary="symmetric")
     assert_invariant_to_constants(
@@ -31,7 +32,7 @@ def test_everywhere_under_the_symmetric_boundary(sigma, order):
     )
 
 
-@pytest.mark.parametrize("sigma", [1.0, 2.0, 6.0])
+@pytest.mark.parametrize("sigma", cases([1.0, 2.0, 6.0], [2.0]))
 def test_away_from_the_border_under_the_zero_boundary(sigma):
     layer = random_layer((96, 96, 3), sigma=sigma)
     assert_invariant_to_constants(
@@ -39,7 +40,7 @@ def test_away_from_the_border_under_the_zero_boundary(sigma):
     )
 
 
-@pytest.mark.parametrize("zero_order", [False, True])
+@pytest.mark.parametrize("zero_order", cases([False, True], [True]))
 def test_network_whose_first_layer_has_no_zero_order(zero_order):
     """Higher layers may have it: no constant reaches them."""
     channel = random_channel(

@@ -38,7 +38,7 @@ LAYER = {1.0: 1.4e-2, 4.0: 4e-3}
 CHANNEL = {0.5: (111, 7e-2), 1.0: (111, 3.3e-2), 2.0: (221, 1.3e-2)}
 
 
-@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("factor", cases(FACTORS, FACTORS[:1]))
 @pytest.mark.parametrize("sigma0", LAYER)
 def test_layer(sigma0, factor):
     layer = at_scale(random_layer(SHAPE))
@@ -47,17 +47,16 @@ def test_layer(sigma0, factor):
     )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"order": 1},
-        {"order": 3},
-        {"zero_order": True},
-        {"separable": True},
-        {"boundary": "symmetric"},
-    ],
-    ids=str,
-)
+KINDS = [
+    {"order": 1},
+    {"order": 3},
+    {"zero_order": True},
+    {"separable": True},
+    {"boundary": "symmetric"},
+]
+
+
+@pytest.mark.parametrize("options", cases(KINDS, KINDS[3:]), ids=str)
 def test_kinds_of_layers(options):
     layer = at_scale(random_layer(SHAPE, **options))
     assert_scale_covariant(layer, IMAGE, sigma0=2.0, tolerance=1.2e-2)
@@ -70,9 +69,16 @@ def test_dimensions(dimensions, size, crop):
     assert_scale_covariant(layer, image, size=size, crop=crop, tolerance=1.4e-2)
 
 
-@pytest.mark.parametrize("options", [{}, {"zero_order": True}, {"separable": True}])
-@pytest.mark.parametrize("factor", FACTORS)
-def test_residual_block(factor, options):
+BLOCKS = [
+    ({}, 2**0.5),
+    ({}, 2.0),
+    ({"zero_order": True}, 2**0.5),
+    ({"separable": True}, 2.0),
+]
+
+
+@pytest.mark.parametrize(("options", "factor"), cases(BLOCKS, BLOCKS[:1]))
+def test_residual_block(options, factor):
     block = at_scale(random_block(SHAPE, **options))
     assert_scale_covariant(block, IMAGE, sigma0=2.0, factor=factor, tolerance=6e-3)
 
@@ -86,6 +92,7 @@ def test_channel_of_18_layers(sigma0):
     )
 
 
+@pytest.mark.seen_on_tensorflow("its layers are tested here")
 @pytest.mark.parametrize("options", [{"zero_order": True}, {"boundary": "symmetric"}])
 def test_kinds_of_channels_at_factor_sqrt_2(options):
     channel = at_scale(feature_maps(random_channel(**options)))
@@ -99,7 +106,7 @@ def test_kinds_of_channels_at_factor_sqrt_2(options):
 def test_windows_are_as_covariant_as_whole_maps(options):
     """A window grows with σ_0, so what is cut off of f' is what is cut off of f."""
     network = random_channel(classes=32, **options)
-    images = [AnalyticImage(seed) for seed in range(3)]
+    images = [AnalyticImage(seed) for seed in range(2)]
     whole, windows, one_size = (
         score_covariance_error(channels, network, images)
         for channels in (
@@ -141,6 +148,7 @@ class WindowsOfOneSize(ScaleChannels):
             self._accuracy = accuracy
 
 
+@pytest.mark.seen_on_tensorflow("batch normalization is tested with the layers")
 def test_channel_with_statistics_of_images():
     """As after training: every layer's output is brought to unit variance.
 
@@ -172,6 +180,7 @@ def test_between_the_pixels_a_layer_is_what_it_is_on_the_larger_image(sigma0):
     assert on_pixels > 20 * between  # the counter-example
 
 
+@pytest.mark.seen_on_tensorflow("its layers are tested here")
 def test_between_the_pixels_a_trained_network_is_more_covariant():
     """As after training, where eighteen layers add up their errors."""
     images = np.concatenate([sample(AnalyticImage(i), 111) for i in (11, 12)])
@@ -210,7 +219,7 @@ def test_interpolation_is_more_exact_than_the_tolerances():
     np.testing.assert_allclose(values_at(maps, pixels), maps, atol=1e-9)
 
 
-@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("factor", cases(FACTORS, FACTORS[:1]))
 class TestCounterExamples:
     def test_no_scale_normalization(self, factor):
         self.assert_rejected(without_scale_normalization(random_layer(SHAPE)), factor)

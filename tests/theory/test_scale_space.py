@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.kernels import discrete_gaussian
+from tests._cases import cases
 from tests.theory.counter_examples import jet_without_multinomials, sampled_gaussian
 from tests.theory.images import coordinates
 from tests.theory.networks import array, derivative, grey_jet
@@ -43,7 +44,7 @@ def test_layers_in_cascade_smooth_as_one(boundary):
     np.testing.assert_allclose(cascade[inside], expected[inside], atol=1e-5)
 
 
-@pytest.mark.parametrize("sigma", [0.7, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("sigma", cases([0.7, 1.0, 2.0, 4.0], [2.0]))
 @pytest.mark.parametrize("alpha", [(1, 0), (0, 1), (2, 0), (1, 1), (0, 2)])
 def test_derivatives_of_polynomials_are_exact(alpha, sigma):
     """`σ^|α| ∂_α` of `x^β / β!` is `σ^|α|` for α = β and 0 at the center elsewhere."""
@@ -58,7 +59,7 @@ def test_derivatives_of_polynomials_are_exact(alpha, sigma):
         np.testing.assert_allclose(answer, expected, atol=2e-4 * sigma ** sum(alpha))
 
 
-@pytest.mark.parametrize("dimensions", [1, 3])
+@pytest.mark.parametrize("dimensions", cases([1, 3], [1]))
 def test_ramps_in_other_dimensions(dimensions):
     size, sigma = 33, 1.5
     for axis, slope in itertools.product(range(dimensions), repeat=2):
@@ -71,8 +72,7 @@ def test_ramps_in_other_dimensions(dimensions):
         np.testing.assert_allclose(center, sigma * (axis == slope), atol=1e-4)
 
 
-@pytest.mark.parametrize("sigma", [1.0, 2.0])
-@pytest.mark.parametrize("angle", [0.3, 1.9])
+@pytest.mark.parametrize(("angle", "sigma"), [(0.3, 1.0), (1.9, 2.0)])
 def test_multinomials_make_directional_derivatives(angle, sigma):
     direction, image, expected = _parabola(angle, sigma)
     make = functools.partial(grey_jet, sigma=sigma, order=2, **EXACT)

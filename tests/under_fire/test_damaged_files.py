@@ -26,7 +26,7 @@ def test_no_damage_crashes_or_hangs_the_reader(tmp_path):
         file["y_test"] = np.arange(4)
     model = gauss_der_resnet((8, 8, 1), 3, [2, 2], 1.3, sigma0=[1.0, 1.4])
     model.save(tmp_path / "whole.keras")
-    count = 150
+    count = 60
     done = subprocess.run(
         [sys.executable, "-m", "tests.under_fire.fuzz", tmp_path, str(count), "0"],
         cwd=ROOT,

@@ -14,6 +14,7 @@ from keras_gdrn.visualization import (
 from tests.visualization._drawing import assert_draws, titles
 
 pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.seen_on_tensorflow("drawn from arrays")
 
 
 def test_sizes_are_a_grid_of_images():

@@ -7,6 +7,7 @@ from keras_gdrn.visualization import plot_basis_kernels, plot_effective_filters
 from tests.visualization._drawing import assert_draws, titles
 
 pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.seen_on_tensorflow("drawn from arrays")
 
 
 def images(figure):
