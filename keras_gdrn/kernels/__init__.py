@@ -10,12 +10,11 @@ that a first-order response carries the sign of the derivative.
 
 from keras_gdrn.kernels._axis import (
     BOUNDARIES,
-    LONG_AXIS,
-    AxisFactors,
     Samples,
-    axis_factors,
+    Stencil,
     axis_operator,
     sampled_operator,
+    stencils,
 )
 from keras_gdrn.kernels._discrete import (
     central_difference,
@@ -27,6 +26,7 @@ from keras_gdrn.kernels._discrete import (
     support_radius,
     truncation_radius,
 )
+from keras_gdrn.kernels._factors import LONG_AXIS, AxisFactors, axis_factors
 from keras_gdrn.kernels._jet import multi_indices, multinomial
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "LONG_AXIS",
     "AxisFactors",
     "Samples",
+    "Stencil",
     "axis_factors",
     "axis_operator",
     "central_difference",
@@ -45,6 +46,7 @@ __all__ = [
     "multinomial",
     "sampled_operator",
     "spline_interpolation",
+    "stencils",
     "support_radius",
     "truncation_radius",
 ]

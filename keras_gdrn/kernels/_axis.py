@@ -1,37 +1,19 @@
-"""The kernels as matrices along one axis, whole and in low-rank form."""
+"""The kernels as matrices along one axis."""
 
 import dataclasses
 import math
-import threading
-from typing import Any
 
-import cachetools
 import numpy as np
+import scipy.sparse
 
 from keras_gdrn._checks import check_choice
 from keras_gdrn.kernels._discrete import (
-    fourier_response,
     gaussian_derivative,
     half_pixel_derivative,
     support_radius,
 )
 
 BOUNDARIES = ("zero", "symmetric")
-
-# The tails of a Gaussian end in numbers that float32 cannot hold in full. Where these
-# are not taken for zero, as in onnxruntime, products with them take some times as long.
-_VANISHED = 1e-20
-
-# Above this share of the axis length, the extra product that enters or leaves the
-# low-rank basis costs more than the smaller channel mix saves.
-_WORTHWHILE_RANK = 0.85
-
-# From this length on, tails of narrow kernels are left out, and the axis is evaluated
-# tile by tile: on shorter ones, one product is faster.
-LONG_AXIS = 256
-
-# Enough for the whole networks of the paper at several image sizes.
-_CACHED_BYTES = 512 * 2**20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,59 +35,19 @@ class Samples:
     least_weight: float = 0.01
 
     @property
+    def start(self) -> float:
+        """The first position."""
+        return -self.spacing * (self.count - 1) / 2
+
+    @property
     def positions(self) -> np.ndarray:
         """In pixels from the center."""
-        return self.spacing * (np.arange(self.count) - (self.count - 1) / 2)
+        return self.start + self.spacing * np.arange(self.count)
 
     @property
     def weights(self) -> np.ndarray:
         weights = np.exp(-0.5 * (self.positions / self.influence) ** 2)
         return np.maximum(weights, self.least_weight)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class AxisFactors:
-    """Low-rank form `K_a ≈ synthesis @ jets[a] @ analysis` of one axis's operators.
-
-    Attributes:
-        analysis: `(coefficients, size)`, or `None` for the identity.
-        jets: `K_a` between coefficients, `(outputs, inputs)` for each order `a`.
-        synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
-    """
-
-    analysis: Any
-    jets: Any
-    synthesis: Any
-
-    @property
-    def size(self) -> int:
-        """Positions of the input."""
-        return (self.jets[0] if self.analysis is None else self.analysis).shape[1]
-
-    @property
-    def outputs(self) -> int:
-        """Positions of the output."""
-        return (self.jets[0] if self.synthesis is None else self.synthesis).shape[0]
-
-    @property
-    def ranks(self) -> tuple[int, int]:
-        """Coefficients of the input and of the output."""
-        outputs, inputs = self.jets[0].shape
-        return inputs, outputs
-
-    @property
-    def adjoint(self) -> "AxisFactors":
-        """The factors of `K_aᵀ`."""
-        analysis, synthesis = (
-            None if matrix is None else matrix.T
-            for matrix in (self.synthesis, self.analysis)
-        )
-        return AxisFactors(analysis, [jet.T for jet in self.jets], synthesis)
-
-    @property
-    def nbytes(self) -> int:
-        matrices = (self.analysis, *self.jets, self.synthesis)
-        return sum(matrix.nbytes for matrix in matrices if matrix is not None)
 
 
 def axis_operator(
@@ -130,23 +72,18 @@ def axis_operator(
     check_choice("boundary", boundary, BOUNDARIES)
     if size < 1:
         raise ValueError(f"`size` must be >= 1. Received: size={size}")
-    pixels = np.arange(size)
-    if boundary == "zero":
-        kernel = gaussian_derivative(sigma, order, size - 1, step)
-        return kernel[pixels[None, :] - pixels[:, None] + size - 1]
-    radius = support_radius(sigma, step) + order
-    kernel = gaussian_derivative(sigma, order, radius, step)
-    position = pixels[:, None] + np.arange(-radius, radius + 1)
-    folded = position % (2 * size)
-    column = np.minimum(folded, 2 * size - 1 - folded)
-    operator = np.zeros((size, size))
-    np.add.at(operator, (pixels[:, None], column), kernel)
-    return operator
+    return stencils(size, size, sigma, order, boundary, step)[-1].toarray()
 
 
 def sampled_operator(
-    entering: Samples, leaving: Samples, pixels: int, sigma: float, order: int, boundary
-) -> np.ndarray:
+    entering: Samples,
+    leaving: Samples,
+    pixels: int,
+    sigma: float,
+    order: int,
+    boundary: str,
+    tail: float = 0.0,
+) -> scipy.sparse.csr_array:
     """Matrix that applies the 1-D kernel to samples, and gives it at others.
 
     The kernel on the pixels is a sum over them. Where a map is smooth, the sum over
@@ -156,139 +93,160 @@ def sampled_operator(
 
     Args:
         entering: Samples of the input.
-        leaving: Samples of the output.
+        leaving: Samples of the output, also outside of the image.
         pixels: Pixels of the axis that they are samples of.
         sigma: Standard deviation σ in pixels, at least the spacings.
         order: Order of differentiation, at least 0.
         boundary: As for `axis_operator`.
+        tail: Sum of what may be left out at the ends of the kernel.
 
     Returns:
-        A float64 array `(leaving.count, entering.count)`.
+        A float64 array `(leaving.count, entering.count)`, of its nonzero entries.
     """
-    half, reach = pixels / 2, entering.spacing / 2
-    at, positions = leaving.positions[:, None], entering.positions[None, :]
-    inside = np.minimum(positions + reach, half) - np.maximum(positions - reach, -half)
-    kernel = half_pixel_derivative(sigma, order)
-    radius = len(kernel) // 2
+    apart = entering.start - leaving.start
+    unit = 1.0 if apart == round(apart) else 0.5
+    if unit < 1:
+        kernel = half_pixel_derivative(sigma, order)
+    else:
+        kernel = gaussian_derivative(sigma, order, support_radius(sigma) + order)
+    kernel = _trimmed(kernel, _radius(kernel, tail))
+    radius, h = len(kernel) // 2, entering.spacing
+    first, half = entering.positions, pixels / 2
+    inside = np.minimum(first + h / 2, half) - np.maximum(first - h / 2, -half)
+    images = [(1, 0)]
+    if boundary == "symmetric":
+        copies = math.ceil(radius * unit / (2 * pixels)) + 1
+        periods = 2 * pixels * np.arange(-copies, copies + 1)
+        images = [*((1, p) for p in periods), *((-1, p + pixels) for p in periods)]
+    near = np.arange(min(entering.count, math.floor(2 * radius * unit / h) + 1))
+    operator = scipy.sparse.csr_array((leaving.count, entering.count))
+    for sign, shift in images:
+        # Those that the kernel reaches: their images lie at `sign * position + shift`.
+        center = (sign * (leaving.positions - shift) - entering.start) / h
+        column = np.ceil(center - radius * unit / h - 1e-9).clip(0).astype(int)
+        column = np.minimum(column, entering.count - len(near))[:, None] + near
+        distance = sign * first[column] + shift - leaving.positions[:, None]
+        index = np.rint(distance / unit).astype(int)
+        values = kernel[np.clip(index + radius, 0, len(kernel) - 1)]
+        values = inside[column] * np.where(abs(index) <= radius, values, 0)
+        at = (np.repeat(np.arange(leaving.count), len(near)), column.ravel())
+        entries = (values.ravel(), at)
+        operator = operator + scipy.sparse.coo_array(entries, shape=operator.shape)
+    return operator
 
-    def response(positions):
-        index = np.rint(2 * (positions - at)).astype(int)
-        return np.where(abs(index) <= radius, kernel[(index + radius) % len(kernel)], 0)
 
-    if boundary == "zero":
-        return inside * response(positions)
-    copies = math.ceil(radius / (4 * pixels)) + 1
-    periods = 2 * pixels * np.arange(-copies, copies + 1)
-    images = (response(positions + period) for period in periods)
-    mirrored = (response(pixels - positions + period) for period in periods)
-    return inside * (sum(images) + sum(mirrored))
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stencil:
+    """A kernel that slides along an axis, as a matrix of few entries in each row.
+
+    Attributes:
+        kernel: Of odd length, as a correlation.
+        pixels: Length of the axis.
+        outside: What lies beyond the ends of the axis: 0 for zeros, 1 for the mirror
+            image, -1 for its negative.
+        parity: 1 for an even kernel, -1 for an odd one.
+        entering: Pixels at each end of the axis that the input lacks, and are zero.
+        leaving: Pixels at each end of the axis that the output lacks.
+    """
+
+    kernel: np.ndarray
+    pixels: int
+    outside: int
+    parity: int
+    entering: int = 0
+    leaving: int = 0
+
+    @property
+    def radius(self) -> int:
+        return len(self.kernel) // 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.pixels - 2 * self.leaving, self.pixels - 2 * self.entering
+
+    @property
+    def size(self) -> int:
+        """Entries of the matrix."""
+        return self.shape[0] * len(self.kernel)
+
+    @property
+    def T(self) -> "Stencil":
+        """The mirror image of an odd kernel has the other sign."""
+        return dataclasses.replace(
+            self,
+            kernel=self.kernel[::-1],
+            outside=self.outside * self.parity,
+            entering=self.leaving,
+            leaving=self.entering,
+        )
+
+    def times(self, factor: float) -> "Stencil":
+        return dataclasses.replace(self, kernel=factor * self.kernel)
+
+    def toarray(self) -> np.ndarray:
+        pixels, radius = np.arange(self.pixels), self.radius
+        position = pixels[:, None] + np.arange(-radius, radius + 1)
+        folded = position % (2 * self.pixels)
+        mirrored = folded >= self.pixels
+        column = np.where(mirrored, 2 * self.pixels - 1 - folded, folded)
+        sign = np.where(mirrored, self.outside, 1)
+        if not self.outside:
+            sign = position == column
+        matrix = np.zeros((self.pixels, self.pixels))
+        np.add.at(matrix, (pixels[:, None], column), sign * self.kernel)
+        rows, columns = self.leaving, self.entering
+        return matrix[rows : self.pixels - rows, columns : self.pixels - columns]
 
 
-@cachetools.cached(
-    cachetools.LRUCache(_CACHED_BYTES, getsizeof=lambda factors: factors.nbytes),
-    lock=threading.Lock(),
-)
-def axis_factors(
-    size: int,
+def stencils(
+    pixels: int,
+    outputs: int,
     sigma: float,
     order: int,
     boundary: str,
-    epsilon: float,
-    entering: Samples | None = None,
-    leaving: Samples | None = None,
     step: float = 1.0,
-) -> AxisFactors:
-    """Shared low-rank factors of `K_0, …, K_order` along one axis.
-
-    The columns of `synthesis` span the leading left singular vectors of
-    `[K_0 | … | K_order]`, the rows of `analysis` the leading right singular vectors of
-    the same matrices stacked vertically; singular values below `epsilon` times the
-    largest are dropped. A signal is thus represented by about `1.55 size / sigma`
-    coefficients (at `epsilon = 1e-3`). Where there are not many fewer of them than
-    values, on the side of the input or of the output, that side is left as it is.
-
-    Guarantee: the spectral norm of `G (K_a - synthesis jets[a] analysis)` is at most
-    `epsilon` times the sum of the norms of `G [K_0 | K_1 | …]` and of `G K_0`, `G K_1`,
-    … stacked vertically, where `G` weights each output by its influence on the answer.
+    tail: float = 0.0,
+    spacing: int = 1,
+) -> list[Stencil]:
+    """`K_0, …, K_order` as stencils of one radius.
 
     Args:
-        size: Number of pixels along the axis.
-        sigma: Standard deviation σ in pixels.
+        pixels: Length of the axis, or number of samples if they are farther apart.
+        outputs: Pixels around the center at which the response is given.
+        sigma, boundary, step: As for `axis_operator`.
         order: Highest order of differentiation.
-        boundary: As for `axis_operator`.
-        epsilon: Relative tolerance, in (0, 1).
-        entering: Samples of the input; by default all pixels.
-        leaving: Samples of the output, around the same center; by default all pixels.
-        step: As for `gaussian_derivative`; less than 1 only between pixels.
-
-    Returns:
-        `AxisFactors` of read-only arrays. The same arguments give the same object.
+        tail: Sum of what may be left out at the ends of each kernel.
+        spacing: Distance of the samples, in pixels (see `sampled_operator`).
     """
-    entering, leaving = entering or Samples(size), leaving or Samples(size)
-    orders = range(order + 1)
-    if entering.spacing == leaving.spacing == 1:
-        margin = (size - leaving.count) // 2
-        rows = slice(margin, margin + leaving.count)
-        matrices = [axis_operator(size, sigma, a, boundary, step)[rows] for a in orders]
-    else:
-        axis = (entering, leaving, size, sigma)
-        matrices = [sampled_operator(*axis, a, boundary) for a in orders]
-    operators, weights = np.stack(matrices), leaving.weights[:, None]
-    if math.isinf(leaving.influence) and leaving.count == size >= LONG_AXIS:
-        share, largest = _passed(sigma, order, epsilon)
-        if step == 1 and share > _WORTHWHILE_RANK:
-            banded = _banded(operators, 0.005 * epsilon * largest)
-            return AxisFactors(None, _frozen(banded), None)
-    weighted = weights * operators
-    left = _leading_basis(np.concatenate(weighted, axis=1), epsilon)
-    right = _leading_basis(np.concatenate(weighted, axis=0).T, epsilon)
-    jets, analysis, synthesis = operators, None, None
-    if left.shape[1] < _WORTHWHILE_RANK * leaving.count:
-        jets = left.T @ (weights * jets)
-        synthesis = _frozen(left / weights)
-    if right.shape[1] < _WORTHWHILE_RANK * entering.count:
-        jets = jets @ right
-        analysis = _frozen(right.T)
-    return AxisFactors(analysis, _frozen(jets), synthesis)
+    reach = spacing * math.ceil((support_radius(sigma, step) + order) / spacing)
+    kernels = [
+        spacing * gaussian_derivative(sigma, a, reach, step)[::spacing]
+        for a in range(order + 1)
+    ]
+    radius = max(_radius(kernel, tail) for kernel in kernels)
+    return [
+        Stencil(
+            _trimmed(kernel, radius),
+            pixels,
+            outside=int(boundary == "symmetric"),
+            parity=(-1) ** a,
+            leaving=(pixels - outputs) // 2,
+        )
+        for a, kernel in enumerate(kernels)
+    ]
 
 
-def _banded(operators: np.ndarray, tail: float) -> np.ndarray:
-    """Without what lies so far from the diagonal that it sums to less than `tail`.
-
-    Its sum is put on the diagonal: what an operator makes of a constant stays.
-    """
-    size = operators.shape[-1]
-    row = np.arange(size)[:, None]
-    distance = np.abs(row.T - row)
-    far = 0
-    for operator in operators:
-        cell = (row * size + distance).ravel()
-        sums = np.bincount(cell, np.abs(operator).ravel(), size**2)
-        tails = np.cumsum(sums.reshape(size, size)[:, ::-1], axis=1).max(axis=0)
-        far = max(far, int(np.count_nonzero(tails > tail)) - 1)
-    lost = np.where(distance > far, operators, 0.0).sum(axis=2, keepdims=True)
-    return operators * (distance <= far) + lost * (distance == 0)
+def _radius(kernel: np.ndarray, tail: float) -> int:
+    """Radius beyond which the kernel sums to no more than `tail`."""
+    middle = len(kernel) // 2
+    outwards = np.abs(kernel[middle:]) + np.abs(kernel[middle::-1])
+    sums = np.cumsum(outwards[::-1])[::-1]
+    return max(int(np.count_nonzero(sums > tail)) - 1, 0)
 
 
-def _passed(sigma: float, order: int, epsilon: float) -> tuple[float, float]:
-    """Share of the frequencies that `[K_0 | … | K_order]` passes, and the largest gain.
-
-    Along a long axis these are the share of its singular values above `epsilon` times
-    the largest, and that one, without the cubic cost of finding them.
-    """
-    theta = np.linspace(0, np.pi, 1001)
-    jet = [fourier_response(theta, sigma, a) for a in range(order + 1)]
-    gain = np.linalg.norm(jet, axis=0)
-    return float(np.mean(gain > epsilon * gain.max())), float(gain.max())
-
-
-def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:
-    left, values, _ = np.linalg.svd(matrix, full_matrices=False)
-    return left[:, values > epsilon * values[0]]
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    # The cache hands the same array to every layer.
-    array = np.where(np.abs(array) < _VANISHED, 0.0, array)
-    array.setflags(write=False)
-    return array
+def _trimmed(kernel: np.ndarray, radius: int) -> np.ndarray:
+    """Without its ends; in all it sums up to the same."""
+    middle = len(kernel) // 2
+    cut = kernel[middle - radius : middle + radius + 1].copy()
+    cut[radius] += kernel.sum() - cut.sum()
+    return cut

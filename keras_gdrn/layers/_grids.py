@@ -1,23 +1,28 @@
 """Values on the grids of several scales, and matrices along their axes."""
 
 import dataclasses
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
+import scipy.sparse
 from keras import ops
 
-from keras_gdrn.layers._tiles import Tiles, tiled
+from keras_gdrn.kernels import Stencil
+from keras_gdrn.layers._stencils import slid
+from keras_gdrn.layers._tiles import by_tiles
 
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
     """Values at the points of a grid: `(*sizes, everything else)`, however folded.
 
-    Several terms may be stacked: `(terms, *sizes, everything else)`.
+    Several terms may be stacked, `(terms, *sizes, everything else)`, or in a list.
     """
 
     values: Any
@@ -25,35 +30,30 @@ class Grid:
 
     def along(self, axis: int, matrix) -> "Grid":
         """The matrix times each line along the axis."""
-        if tiles := tiled([matrix]):
-            return self._by_tiles(axis, tiles, self._lines(axis))
-        matrix = self._tensor(matrix)
-        return self._resized(axis, matrix, ops.matmul(matrix, self._lines(axis)))
+        if _few_entries(matrix):
+            front, behind = self.sizes[:axis], self.sizes[axis + 1 :]
+            lines = (math.prod(front), self.sizes[axis], math.prod(behind), -1)
+            product = slid if isinstance(matrix, Stencil) else by_tiles
+            values = product(ops.reshape(self.values, lines), matrix)
+        else:
+            values = ops.matmul(self._tensor(matrix), self._lines(axis))
+        return self._resized(axis, matrix, values)
 
     def stacked_along(self, axis: int, matrices: list) -> "Grid":
         """Each of the matrices times each line along the axis, stacked."""
-        if len(matrices) > 1 and (tiles := tiled(matrices)):
-            return self._by_tiles(axis, tiles, self._lines(axis))
-        several = self._tensor(_one_factor(matrices, axis, ahead=True))
-        values = ops.matmul(several, self._lines(axis))
-        return self._resized(axis, matrices[0], values)
-
-    def summed_along(self, axis: int, matrices: list) -> "Grid":
-        """Of stacked terms: the sum of each matrix times the lines of its term."""
-        if tiles := tiled(matrices):
-            lines = self._lines(axis, len(matrices))
-            if axis == 0 and len(matrices) > 1:
-                lines = ops.reshape(lines, (len(matrices), self.sizes[0], -1))
-            return self._by_tiles(axis, tiles, lines, summed=True)
-        several = self._tensor(_one_factor(matrices, axis, ahead=False))
-        values = ops.matmul(several, self._lines(axis, len(matrices)))
-        values = ops.sum(values, axis=0) if axis else values
+        if _few_entries(matrices[0]):
+            values = [self.along(axis, matrix).values for matrix in matrices]
+        else:
+            several = self._tensor(_one_factor(matrices, axis, ahead=True))
+            values = ops.matmul(several, self._lines(axis))
         return self._resized(axis, matrices[0], values)
 
     def rows(self, channels: int):
         return ops.reshape(self.values, (-1, channels))
 
     def stacked_rows(self, terms: int, channels: int):
+        if isinstance(self.values, list):
+            return [ops.reshape(term, (-1, channels)) for term in self.values]
         return ops.reshape(self.values, (terms, -1, channels))
 
     def positions_first(self):
@@ -69,11 +69,6 @@ class Grid:
             return ops.reshape(self.values, (terms * size, -1))
         shape = (math.prod(front), size, -1)
         return ops.reshape(self.values, shape if terms == 1 else (terms, *shape))
-
-    def _by_tiles(self, axis: int, tiles: Tiles, lines, summed=False) -> "Grid":
-        values = tiles.product(lines, self.values.dtype, int(axis > 0), summed)
-        sizes = (*self.sizes[:axis], tiles.outputs, *self.sizes[axis + 1 :])
-        return Grid(values, sizes)
 
     def _tensor(self, matrix):
         return ops.convert_to_tensor(matrix, self.values.dtype)
@@ -95,9 +90,33 @@ def _one_factor(matrices: list, axis: int, ahead: bool):
     return numpy.expand_dims(numpy.stack(matrices), 1)
 
 
-def stacked(terms: list[Grid]) -> Grid:
-    """Several values on one grid."""
-    return Grid(ops.stack([term.values for term in terms]), terms[0].sizes)
+def _few_entries(matrix) -> bool:
+    return isinstance(matrix, Stencil) or scipy.sparse.issparse(matrix)
+
+
+def summed_along(axis: int, matrices: list, terms: list[Grid]) -> Grid:
+    """The sum of each matrix times the lines of its term along the axis."""
+    if _few_entries(matrices[0]):
+        pairs = zip(terms, matrices, strict=True)
+        products = [term.along(axis, matrix) for term, matrix in pairs]
+        values = functools.reduce(operator.add, [y.values for y in products])
+        return Grid(values, products[0].sizes)
+    stack = Grid(ops.stack([term.values for term in terms]), terms[0].sizes)
+    several = stack._tensor(_one_factor(matrices, axis, ahead=False))
+    values = ops.matmul(several, stack._lines(axis, len(matrices)))
+    values = ops.sum(values, axis=0) if axis else values
+    return stack._resized(axis, matrices[0], values)
+
+
+def terms_joined(stacks: list) -> list:
+    """Each term of all scales together, from the stacked terms of each scale."""
+    if any(isinstance(stack, list) for stack in stacks):
+        return [joined(list(parts)) for parts in zip(*map(_terms, stacks), strict=True)]
+    return ops.unstack(joined(stacks, axis=1))
+
+
+def _terms(stack) -> list:
+    return stack if isinstance(stack, list) else ops.unstack(stack)
 
 
 def on_grids(x, sizes: Sequence[tuple]) -> list[Grid]:

@@ -26,7 +26,14 @@ import keras
 from keras import ops
 
 from keras_gdrn.kernels import AxisFactors
-from keras_gdrn.layers._grids import Grid, joined, length, on_grids, stacked
+from keras_gdrn.layers._grids import (
+    Grid,
+    joined,
+    length,
+    on_grids,
+    summed_along,
+    terms_joined,
+)
 
 # For each scale, the factors of each axis.
 Factors = Sequence[Sequence[AxisFactors]]
@@ -162,7 +169,7 @@ def _jet(coefficients, channels: int, factors: Factors, indices, before: slice) 
     for rest in stacks[0]:
         heads = _heads(orders, rest)
         rows = [stack[rest].stacked_rows(len(heads), channels) for stack in stacks]
-        for b, of_order in zip(heads, ops.unstack(joined(rows, axis=1)), strict=True):
+        for b, of_order in zip(heads, terms_joined(rows), strict=True):
             jet.rows[b, *rest] = of_order
     return jet
 
@@ -242,7 +249,7 @@ def _summed(jet: dict[tuple, Grid], axes, some: slice) -> Grid:
             heads = _heads(jet, rest)
             terms = [jet[a, *rest] for a in heads]
             matrices = [axes[number].jets[a] for a in heads]
-            sums[rest] = stacked(terms).summed_along(number, matrices)
+            sums[rest] = summed_along(number, matrices, terms)
         jet = sums
     return jet[()]
 

@@ -35,7 +35,7 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
         return ones and layer.data_format == data_format
     if kind is layers.Dense:
         return channel_axis == rank - 1
-    if kind is layers.Dropout:
+    if kind in (layers.Dropout, layers.AlphaDropout):
         return layer.noise_shape is None
     if kind is layers.PReLU:
         positions = {*range(1, rank)} - {channel_axis}
@@ -72,7 +72,6 @@ _ANY = {
     layers.Activation,
     layers.ActivityRegularization,
     layers.Add,
-    layers.AlphaDropout,
     layers.Average,
     layers.ELU,
     layers.GaussianDropout,

@@ -1,83 +1,57 @@
-"""Products with banded matrices, tile by tile.
+"""Products with sparse matrices, tile by tile.
 
-Where σ is small against an axis, an operator has few entries in each row, next to the
-diagonal. A tile of `b` outputs then sees `b + 2 R` inputs, and its cost does not grow
-with the length of the axis.
+The operators of a long axis have few entries in each row, near the diagonal. A tile of
+`b` outputs then sees `b + 2 R` inputs, and its cost does not grow with the length of
+the axis.
 """
 
-from typing import NamedTuple
-
 import numpy as np
+import scipy.sparse
 from keras import ops
 
-from keras_gdrn.kernels import LONG_AXIS
-
 # Of the axis: copying the inputs of larger tiles costs more than it saves.
-_LARGEST_SHARE = 0.3
+_LARGEST_SHARE = 0.5
 
 
-class Tiles(NamedTuple):
-    """Matrices along an axis, cut into tiles of equal shape.
+def by_tiles(x, matrix: scipy.sparse.sparray):
+    """The matrix times lines along axis 1.
 
-    Attributes:
-        columns: Which inputs each tile sees, `(tiles, width)`.
-        blocks: `(matrices, tiles, rows, width)`; rows beyond the last output are zero.
-        outputs: Rows of the matrices.
+    Args:
+        x: `(in front, size, behind, everything else)`.
     """
-
-    columns: np.ndarray
-    blocks: np.ndarray
-    outputs: int
-
-    def product(self, values, dtype, front: int, summed: bool):
-        """The matrices times lines `(…, size, behind)` that `front` axes lie before.
-
-        Args:
-            values: Lines; with a further axis in front, one term for each matrix, if
-                `summed`.
-            dtype: That of the result.
-            front: 0 or 1.
-            summed: Whether the products are added up.
-
-        Returns:
-            `(…, outputs, behind)`, with an axis for the matrices in front if they are
-            several and not summed.
-        """
-        tiles, width = self.columns.shape
-        axis = front + (summed and len(self.blocks) > 1)
-        shape = ops.shape(values)
-        seen = ops.take(values, self.columns.reshape(-1), axis=axis)
-        seen = ops.reshape(seen, (*shape[:axis], tiles, width, *shape[axis + 1 :]))
-        blocks = self.blocks if len(self.blocks) > 1 else self.blocks[0]
-        if front:
-            blocks = np.expand_dims(blocks, -4)
-        y = ops.matmul(ops.convert_to_tensor(blocks, dtype), seen)
-        if summed and len(self.blocks) > 1:
-            y = ops.sum(y, axis=0)
-        leading = ops.shape(y)[:-3]
-        y = ops.reshape(y, (*leading, tiles * blocks.shape[-2], shape[-1]))
-        return y[..., : self.outputs, :]
+    columns, blocks = _tiles(matrix)
+    tiles, rows, width = blocks.shape
+    front, size, behind, rest = ops.shape(x)
+    x = ops.reshape(x, (front, size, -1))
+    if width > _LARGEST_SHARE * size:
+        y = ops.matmul(ops.convert_to_tensor(matrix.toarray(), x.dtype), x)
+    else:
+        seen = ops.take(x, columns.reshape(-1), axis=1)
+        seen = ops.reshape(seen, (front, tiles, width, -1))
+        y = ops.matmul(ops.convert_to_tensor(blocks, x.dtype), seen)
+        y = ops.reshape(y, (front, tiles * rows, -1))[:, : matrix.shape[0]]
+    return ops.reshape(y, (front, matrix.shape[0], behind, rest))
 
 
-def tiled(matrices: list) -> Tiles | None:
-    """The matrices as tiles, if they are constants and tiles are worth it."""
-    if not isinstance(matrices[0], np.ndarray):
-        return None
-    outputs, size = matrices[0].shape
-    if min(outputs, size) < LONG_AXIS:
-        return None
-    entries = np.any(np.stack(matrices), axis=0)
-    first = np.argmax(entries, axis=1)
-    last = size - 1 - np.argmax(entries[:, ::-1], axis=1)
-    # About as many as the kernel is wide: half of what a tile sees.
-    rows = 8 * int(np.clip(round(np.median(last - first) / 8), 2, 8))
+def _tiles(matrix: scipy.sparse.sparray) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix cut into tiles of equal shape.
+
+    Returns:
+        Which inputs each tile sees, `(tiles, width)`, and the tiles, of shape
+        `(tiles, rows, width)`; rows beyond the last output are zero.
+    """
+    entries, (outputs, size) = matrix.tocoo(), matrix.shape
+    first, last = np.full(outputs, size), np.zeros(outputs, int)
+    np.minimum.at(first, entries.row, entries.col)
+    np.maximum.at(last, entries.row, entries.col)
+    # As long as a kernel is wide: half of what a tile sees.
+    kernel = np.median(last - first) * outputs / size
+    rows = 8 * int(np.clip(round(kernel / 8), 2, 8))
     starts = np.arange(0, outputs, rows)
     begin = np.minimum.reduceat(first, starts)
     width = int((np.maximum.reduceat(last, starts) - begin).max()) + 1
-    if width > _LARGEST_SHARE * size:
-        return None
-    columns = np.minimum(begin, size - width)[:, None] + np.arange(width)
-    padded = np.zeros((len(matrices), len(starts) * rows, size))
-    padded[:, :outputs] = matrices
-    row = np.arange(len(starts) * rows).reshape(len(starts), rows, 1)
-    return Tiles(columns, padded[:, row, columns[:, None, :]], outputs)
+    begin = np.minimum(begin, size - width)
+    blocks = np.zeros((len(starts), rows, width))
+    tile = entries.row // rows
+    blocks[tile, entries.row % rows, entries.col - begin[tile]] = entries.data
+    return begin[:, None] + np.arange(width), blocks

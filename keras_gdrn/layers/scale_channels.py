@@ -129,8 +129,15 @@ class ScaleChannels(keras.layers.Layer):
                 for sigma in call.sigmas:
                     check_reach(max(self.sigma0) * sigma, spatial)
         self._warn_unless_scaled()
+        self._built_of = self._network_layers()
 
     def call(self, inputs, training=None):
+        if self._network_layers() != self._built_of:
+            raise ValueError(
+                "`network` must not change once it is built. Received: network="
+                f"{self.network.name!r}, whose layers are others now: make another "
+                "`ScaleChannels` of it."
+            )
         return self._at(inputs, self.sigma0, training)
 
     def _at(self, inputs, sigma0: tuple[float, ...], training):
@@ -164,6 +171,18 @@ class ScaleChannels(keras.layers.Layer):
         if self._course is not None:
             windows = Windows(spatial, self.sigma0, self.subpixel, self._accuracy)
             yield from self._course.convolutions(windows)
+
+    @property
+    def layers(self) -> list:
+        """What `summary(expand_nested=True)` shows."""
+        return [self.network]
+
+    def __dir__(self):
+        # Of what is listed Keras saves the weights: those of the network once.
+        return [name for name in super().__dir__() if name != "layers"]
+
+    def _network_layers(self) -> list[int]:
+        return [id(layer) for layer in self.network._flatten_layers()]
 
     def _check_network_takes(self, input_shape: tuple, channel_axis: int) -> None:
         expected = _built_for(self.network, len(input_shape))

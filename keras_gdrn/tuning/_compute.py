@@ -66,25 +66,25 @@ def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int
     grid, total = [axis.size for axis in axes], 0
     for number, axis in enumerate(axes):
         if axis.analysis is not None:
-            total += _along(grid, number, axis.ranks[0]) * channels
+            total += _along(grid, number, axis.analysis) * channels
     for number in reversed(range(1, len(axes))):
         responses = len({alpha[number:] for alpha in layer.indices})
-        total += _along(grid, number, axes[number].ranks[1]) * channels * responses
+        total += _along(grid, number, axes[number].jets[0]) * channels * responses
     mix = math.prod(grid) * len(layer.indices) * channels
     total += mix if layer.separable else mix * filters
     responses = len({alpha[0] for alpha in layer.indices})
-    total += _along(grid, 0, axes[0].ranks[1]) * mixed * responses
+    total += _along(grid, 0, axes[0].jets[0]) * mixed * responses
     for number, axis in reversed(list(enumerate(axes))):
         if axis.synthesis is not None:
-            total += _along(grid, number, axis.outputs) * mixed
+            total += _along(grid, number, axis.synthesis) * mixed
     return total + (math.prod(grid) * channels * filters if layer.separable else 0)
 
 
-def _along(grid: list[int], axis: int, length: int) -> int:
-    """A product along an axis of a grid, which has so many pixels afterwards."""
-    products = length * math.prod(grid)
-    grid[axis] = length
-    return products
+def _along(grid: list[int], axis: int, matrix) -> int:
+    """A product along an axis of a grid, which then has as many pixels as it gives."""
+    lines = math.prod(grid) // grid[axis]
+    grid[axis] = matrix.shape[0]
+    return lines * matrix.size  # of a sparse one, its entries
 
 
 def _convolutions(model: keras.Model) -> list[tuple]:

@@ -100,7 +100,7 @@ def test_more_of_anything_costs_more():
 
 
 def test_larger_scales_cost_less():
-    costs = [layer_multiply_adds((64, 64), 32, 32, sigma) for sigma in (1, 3, 6, 12)]
+    costs = [layer_multiply_adds((64, 64), 32, 32, sigma) for sigma in (3, 6, 12)]
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < costs[0] / 5
 

@@ -1,0 +1,231 @@
+"""The operators of an axis in low-rank form."""
+
+import dataclasses
+import math
+import threading
+from typing import Any
+
+import cachetools
+import numpy as np
+
+from keras_gdrn.kernels._axis import (
+    Samples,
+    axis_operator,
+    sampled_operator,
+    stencils,
+)
+from keras_gdrn.kernels._discrete import fourier_response
+
+# Above this share of the axis length, the extra product that enters or leaves the
+# low-rank basis costs more than the smaller channel mix saves.
+_WORTHWHILE_RANK = 0.85
+
+# A stencil is faster than a dense matrix of full rank where it covers no more than this
+# share of a whole map's axis.
+_NARROW = 0.25
+
+# From this length on the factors are sparse, so that a pixel costs the same however
+# long the axis is: on shorter ones, dense products are faster.
+LONG_AXIS = 256
+
+# Enough for the whole networks of the paper at several image sizes.
+_CACHED_BYTES = 512 * 2**20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AxisFactors:
+    """Low-rank form `K_a ≈ synthesis @ jets[a] @ analysis` of one axis's operators.
+
+    All matrices are NumPy arrays, or, of long axes, SciPy's sparse ones.
+
+    Attributes:
+        analysis: `(coefficients, size)`, or `None` for the identity.
+        jets: `K_a` between coefficients, `(outputs, inputs)` for each order `a`.
+        synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
+    """
+
+    analysis: Any
+    jets: Any
+    synthesis: Any
+
+    @property
+    def size(self) -> int:
+        """Positions of the input."""
+        return (self.jets[0] if self.analysis is None else self.analysis).shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Positions of the output."""
+        return (self.jets[0] if self.synthesis is None else self.synthesis).shape[0]
+
+    @property
+    def ranks(self) -> tuple[int, int]:
+        """Coefficients of the input and of the output."""
+        outputs, inputs = self.jets[0].shape
+        return inputs, outputs
+
+    @property
+    def adjoint(self) -> "AxisFactors":
+        """The factors of `K_aᵀ`."""
+        analysis, synthesis = (
+            None if matrix is None else matrix.T
+            for matrix in (self.synthesis, self.analysis)
+        )
+        return AxisFactors(analysis, [jet.T for jet in self.jets], synthesis)
+
+    @property
+    def nbytes(self) -> int:
+        matrices = (self.analysis, *self.jets, self.synthesis)
+        # A sparse matrix has an index beside each value.
+        return sum(8 * matrix.size for matrix in matrices if matrix is not None)
+
+
+@cachetools.cached(
+    cachetools.LRUCache(_CACHED_BYTES, getsizeof=lambda factors: factors.nbytes),
+    lock=threading.Lock(),
+)
+def axis_factors(
+    size: int,
+    sigma: float,
+    order: int,
+    boundary: str,
+    epsilon: float,
+    entering: Samples | None = None,
+    leaving: Samples | None = None,
+    step: float = 1.0,
+) -> AxisFactors:
+    """Shared low-rank factors of `K_0, …, K_order` along one axis.
+
+    The columns of `synthesis` span the leading left singular vectors of
+    `[K_0 | … | K_order]`, the rows of `analysis` the leading right singular vectors of
+    the same matrices stacked vertically; singular values below `epsilon` times the
+    largest are dropped. A signal is thus represented by about `1.55 size / sigma`
+    coefficients (at `epsilon = 1e-3`). Where there are not many fewer of them than
+    values, on the side of the input or of the output, that side is left as it is.
+
+    Of a long axis, from `LONG_AXIS` on, the coefficients are samples of a smoothed
+    signal, some `1.7 size / sigma`, and all matrices are sparse: a Gaussian is one of a
+    third of its variance three times, and after the first of them few samples are
+    enough for the second, which has the derivatives; the last interpolates.
+
+    Guarantee: the spectral norm of `G (K_a - synthesis jets[a] analysis)` is at most
+    `epsilon` times the sum of the norms of `G [K_0 | K_1 | …]` and of `G K_0`, `G K_1`,
+    … stacked vertically, where `G` weights each output by its influence on the answer.
+
+    Args:
+        size: Number of pixels along the axis.
+        sigma: Standard deviation σ in pixels.
+        order: Highest order of differentiation.
+        boundary: As for `axis_operator`.
+        epsilon: Relative tolerance, in (0, 1).
+        entering: Samples of the input; by default all pixels.
+        leaving: Samples of the output, around the same center; by default all pixels.
+        step: As for `gaussian_derivative`; less than 1 only between pixels.
+
+    Returns:
+        `AxisFactors` of read-only arrays. The same arguments give the same object.
+    """
+    entering, leaving = entering or Samples(size), leaving or Samples(size)
+    axis = (entering, leaving, size, sigma)
+    on_pixels = entering.spacing == leaving.spacing == 1
+    if min(entering.count, leaving.count) >= LONG_AXIS:
+        return _of_long_axis(*axis, order, boundary, epsilon, step if on_pixels else 0)
+    orders = range(order + 1)
+    if on_pixels:
+        margin = (size - leaving.count) // 2
+        rows = slice(margin, margin + leaving.count)
+        matrices = [axis_operator(size, sigma, a, boundary, step)[rows] for a in orders]
+    else:
+        matrices = [sampled_operator(*axis, a, boundary).toarray() for a in orders]
+    operators, weights = np.stack(matrices), leaving.weights[:, None]
+    weighted = weights * operators
+    left = _leading_basis(np.concatenate(weighted, axis=1), epsilon)
+    right = _leading_basis(np.concatenate(weighted, axis=0).T, epsilon)
+    jets, analysis, synthesis = operators, None, None
+    if left.shape[1] < _WORTHWHILE_RANK * leaving.count:
+        jets = left.T @ (weights * jets)
+        synthesis = _frozen(left / weights)
+    if right.shape[1] < _WORTHWHILE_RANK * entering.count:
+        jets = jets @ right
+        analysis = _frozen(right.T)
+    if jets is operators and on_pixels and math.isinf(leaving.influence):
+        sliding = stencils(
+            size, leaving.count, sigma, order, boundary, step, epsilon / 2
+        )
+        if len(sliding[0].kernel) <= _NARROW * size:
+            return AxisFactors(None, sliding, None)
+    return AxisFactors(analysis, _frozen(jets), synthesis)
+
+
+def _of_long_axis(
+    entering: Samples,
+    leaving: Samples,
+    pixels: int,
+    sigma: float,
+    order: int,
+    boundary: str,
+    epsilon: float,
+    step: float,
+) -> AxisFactors:
+    """Factors of few entries in each row; `step` is zero if not all are pixels."""
+    spacing = _spacing_between(sigma, order, epsilon) if step == 1 else 1
+    if spacing == 1 and step:
+        axis = (pixels, leaving.count, sigma)
+        jets = stencils(*axis, order, boundary, step, epsilon / 2)
+        return AxisFactors(None, jets, None)
+    tail = 0.005 * epsilon
+    if spacing == 1:
+        axis = (entering, leaving, pixels, sigma)
+        orders = range(order + 1)
+        jets = [sampled_operator(*axis, a, boundary, tail) for a in orders]
+        return AxisFactors(None, jets, None)
+    third = sigma / math.sqrt(3)
+    # What the second and the third see beyond the edges, mirrored or zero.
+    margin = 2 * math.ceil(third * math.sqrt(-2 * math.log(tail)))
+    count = math.ceil((leaving.count + 2 * margin) / spacing)
+    samples, reach = Samples(count, spacing), count * spacing
+    jets = stencils(count, count, third, order, "zero", tail=tail, spacing=spacing)
+    return AxisFactors(
+        sampled_operator(entering, samples, pixels, third, 0, boundary, tail),
+        [jet.times(3 ** (a / 2)) for a, jet in enumerate(jets)],
+        sampled_operator(samples, leaving, reach, third, 0, "zero", tail),
+    )
+
+
+def _spacing_between(sigma: float, order: int, epsilon: float) -> int:
+    """Largest distance of the samples between three Gaussians that make up one.
+
+    Waves whose frequencies differ by multiples of `2π / spacing` are the same samples:
+    the first Gaussian damps them, so does the last, and the kernel in between is that
+    of all of them. What is left of them, in a matrix for each frequency of the samples,
+    has to be below the two shares of `epsilon` that the guarantee has.
+    """
+    third = sigma / math.sqrt(3)
+    theta = np.linspace(-np.pi, np.pi, 721)
+    whole = [fourier_response(theta, sigma, a) for a in range(order + 1)]
+    allowed = 1.9 * epsilon * np.linalg.norm(whole, axis=0).max()
+    for spacing in range(math.floor(sigma), 1, -1):
+        waves = 2 * np.pi / spacing * (np.arange(spacing) - spacing // 2)
+        theta = np.linspace(0, np.pi / spacing, 33)[:, None] + waves
+        smoothing = np.abs(fourier_response(theta, third, 0))
+        error = 0.0
+        for a in range(order + 1):
+            between = 3 ** (a / 2) * fourier_response(theta, third, a)
+            passed = smoothing[:, :, None] * smoothing[:, None, :]
+            passed = passed * between.sum(axis=1)[:, None, None]
+            wanted = fourier_response(theta, sigma, a)[:, :, None] * np.eye(spacing)
+            error = max(error, np.linalg.norm(passed - wanted, axis=(1, 2)).max())
+        if error <= allowed:
+            return spacing
+    return 1
+
+
+def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:
+    left, values, _ = np.linalg.svd(matrix, full_matrices=False)
+    return left[:, values > epsilon * values[0]]
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    # The cache hands the same array to every layer.
+    array.setflags(write=False)
+    return array
