@@ -106,7 +106,7 @@ def test_kinds_of_channels_at_factor_sqrt_2(options):
 def test_windows_are_as_covariant_as_whole_maps(options):
     """A window grows with σ_0, so what is cut off of f' is what is cut off of f."""
     network = random_channel(classes=32, **options)
-    images = [AnalyticImage(seed) for seed in range(2)]
+    images = [AnalyticImage(seed) for seed in range(3)]
     whole, windows, one_size = (
         score_covariance_error(channels, network, images)
         for channels in (
