@@ -97,7 +97,7 @@ def network_contenders(settings, batch: int) -> dict:
 
     Args:
         settings: An `Architecture`. Of its options, the zero-order term and separable
-            blocks are those of the package's networks alone.
+            blocks are those of the package's networks only.
     """
     arguments = dataclasses.asdict(settings)
     whole = {**arguments, "receptive_field": None}

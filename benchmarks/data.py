@@ -20,7 +20,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import measure
 import numpy as np
 import tensorflow as tf
-from tables import machine, print_header, print_row
+from measure import machine, print_header, print_row
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import (

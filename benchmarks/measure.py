@@ -1,11 +1,18 @@
-"""Interleaved timings and peak memory of training steps."""
+"""Interleaved timings and peak memory of steps, and how they are printed."""
 
+import importlib
 import json
+import os
+import platform
 import resource
 import statistics
 import subprocess
 import sys
 import time
+
+import keras
+
+BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 
 
 def layer_step(layer, shape, xla: bool, inference: bool = False):
@@ -88,3 +95,23 @@ def in_a_process(*arguments: str) -> dict:
     command = [sys.executable, sys.argv[0], *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(result.stdout.strip().splitlines()[-1])
+
+
+def machine() -> str:
+    backend = keras.backend.backend()
+    version = importlib.import_module(backend).__version__
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores; "
+        f"{BACKENDS[backend]} {version}, Keras {keras.__version__}"
+    )
+
+
+def print_header(*cells: str) -> None:
+    print()
+    print_row(*cells)
+    print_row(*["---"] * len(cells))
+
+
+def print_row(*cells: str) -> None:
+    """At once, as the next row may take long."""
+    print("| " + " | ".join(cells) + " |", flush=True)

@@ -22,7 +22,7 @@ import contenders
 import keras
 import measure
 import numpy as np
-from tables import machine, print_header, print_row
+from measure import machine, print_header, print_row
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.layers import GaussDerConv
@@ -97,7 +97,7 @@ def benchmark_layers(arguments) -> None:
 
 def benchmark_network(arguments) -> None:
     names = arguments.names or NETWORKS
-    alone = {name: alone_in_a_process(name, arguments) for name in names}
+    own = {name: in_a_process(name, arguments) for name in names}
     steps = {name: network_step(name, arguments)[0] for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)
     ratio = measure.ratios(seconds, names[0])
@@ -107,7 +107,7 @@ def benchmark_network(arguments) -> None:
         *("construction", "first step", "peak memory"),
     )
     for name in names:
-        result = alone[name]
+        result = own[name]
         print_row(
             name,
             f"{np.median(seconds[name]):.2f} s",
@@ -119,7 +119,7 @@ def benchmark_network(arguments) -> None:
         )
 
 
-def alone_in_a_process(name: str, arguments) -> dict:
+def in_a_process(name: str, arguments) -> dict:
     options = ["--batch", str(arguments.batch), "--preset", arguments.preset]
     options += ["--xla"] * arguments.xla + ["--inference"] * arguments.inference
     return measure.in_a_process("one", "--name", name, *options)
@@ -153,7 +153,7 @@ def parsed_arguments():
         "--names",
         nargs="+",
         choices=NETWORKS,
-        help="these networks alone; ratios to the first",
+        help="only these networks; ratios to the first",
     )
     parser.add_argument("--batch", type=positive(int), default=8)
     parser.add_argument("--repeats", type=positive(int), default=5)

@@ -10,69 +10,34 @@ Three networks are trained on 1000 images of scikit-learn's digits at size facto
 
     python examples/demo.py
 
-writes the table, the settings and three pictures to runs/demo.
+writes the table and three pictures to runs/demo.
 """
 
 import argparse
-import dataclasses
+import os
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import (  # before Keras: it keeps TensorFlow quiet
-    VERBOSE,
-    evaluate,
-    sample_images,
-    test_sets,
-    write_results,
-)
+# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-# isort: split
 import keras
-import tensorflow as tf
-from networks import plain_resnet
+from keras import layers
 
 from keras_gdrn.commands import errors_in_one_line
-from keras_gdrn.data import SIZE_FACTORS, rescaled
-from keras_gdrn.models import SIX_SCALES, gauss_der_resnet
-from keras_gdrn.training import (
-    Recipe,
-    Stage,
-    claim_folder,
-    lock_folder,
-    train_in_stages,
+from keras_gdrn.data import SIZE_FACTORS, rescaled, rescaled_arrays
+from keras_gdrn.evaluation import scale_generalization, scale_selection_histogram
+from keras_gdrn.models import SIX_SCALES, gauss_der_resnet, with_sigma0
+from keras_gdrn.training import Recipe, fit
+from keras_gdrn.visualization import (
+    markdown_table,
+    plot_scale_generalization,
+    plot_scale_selection_histogram,
+    plot_sizes,
+    size_label,
 )
 
-INPUT_SHAPE, CLASSES = (40, 40, 1), 10
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """All that decides the result."""
-
-    seed: int = 0
-    widths: tuple[int, ...] = (8, 12, 12, 16, 16)
-    ratio: float = 1.25
-    sigma0: tuple[float, ...] = SIX_SCALES
-    scale_dropout: float = 0.2
-    cnn_recipe: Recipe = Recipe(20, 32)
-    channel_recipe: Recipe = Recipe(8, 32)
-    network_recipe: Recipe = Recipe(1, 32, learning_rate=0.005)
-    factors: tuple[float, ...] = SIZE_FACTORS
-    training_images: int | None = None
-    test_images: int | None = None
-
-
-# For a test that all of it runs, in seconds; the accuracies mean nothing.
-QUICK = Settings(
-    widths=(4, 4),
-    sigma0=(0.7, 1.4),
-    cnn_recipe=Recipe(1, 32),
-    channel_recipe=Recipe(1, 32),
-    factors=(0.5, 1.0),
-    training_images=64,
-    test_images=40,
-)
+SHAPE, CLASSES, WIDTHS = (40, 40, 1), 10, (8, 12, 12, 16, 16)
 
 
 @errors_in_one_line()
@@ -82,70 +47,74 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/demo"))
     parser.add_argument("--quick", action="store_true", help="only see that it runs")
     options = parser.parse_args()
-    settings = QUICK if options.quick else Settings()
-    settings = dataclasses.replace(settings, seed=options.seed)
-    with lock_folder(options.out):
-        claim_folder(options.out, dataclasses.asdict(settings))
-        run(settings, options.out)
-
-
-def run(settings: Settings, out: Path) -> None:
+    options.out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    tests = test_sets(
-        "digits", settings.factors, batch_size=100, limit=settings.test_images
-    )
-    networks, histograms = {}, {}
-
-    def test(stage: Stage, model: keras.Model, _) -> None:
-        networks[stage.name], histograms[stage.name] = evaluate(model, tests)
-
-    keras.utils.set_random_seed(settings.seed)
-    cnn = plain_resnet(INPUT_SHAPE, CLASSES, settings.widths)
-    train(cnn, [Stage("plain CNN", settings.cnn_recipe)], settings, test)
-    keras.utils.set_random_seed(settings.seed)
-    network = gauss_der_resnet(
-        INPUT_SHAPE,
-        CLASSES,
-        settings.widths,
-        settings.ratio,
-        settings.sigma0,
-        scale_dropout=settings.scale_dropout,
-    )
-    last = f"{len(settings.sigma0)} scale channels"
-    stages = [
-        Stage("one scale channel", settings.channel_recipe, (1.0,)),
-        Stage(last, settings.network_recipe, settings.sigma0),
-    ]
-    train(network, stages, settings, test)
-    record = {
-        "seed": settings.seed,
-        "seconds": {"in all": time.perf_counter() - start},
+    limit, sigma0 = (40, (0.7, 1.4)) if options.quick else (None, SIX_SCALES)
+    tests = {
+        factor: rescaled("digits", "test", factor, batch_size=100, limit=limit)
+        for factor in (SIZE_FACTORS[::4] if options.quick else SIZE_FACTORS)
     }
-    images = sample_images("digits", settings.factors)
-    write_results(out, networks, histograms[last], images, record)
 
+    def train(model: keras.Model, recipe: Recipe) -> None:
+        data = {"batch_size": recipe.batch_size, "shuffle": True, "limit": limit}
+        images = rescaled("digits", "train", seed=options.seed, **data)
+        fit(model, recipe, images, seed=options.seed, verbose=2)
 
-def train(
-    model: keras.Model,
-    stages: Sequence[Stage],
-    settings: Settings,
-    test: Callable[..., None],
-) -> None:
-    """Trains at size factor 1, and tests after each stage."""
+    keras.utils.set_random_seed(options.seed)
+    cnn = plain_resnet()
+    train(cnn, Recipe(epochs=1 if options.quick else 20, batch_size=32))
+    results = {"plain CNN": scale_generalization(cnn, tests)}
 
-    def data(stage: Stage) -> tf.data.Dataset:
-        return rescaled(
-            "digits",
-            "train",
-            batch_size=stage.recipe.batch_size,
-            shuffle=True,
-            seed=settings.seed,
-            limit=settings.training_images,
-        )
-
-    train_in_stages(
-        model, stages, data, seed=settings.seed, after_stage=test, verbose=VERBOSE
+    keras.utils.set_random_seed(options.seed)
+    network = gauss_der_resnet(
+        SHAPE, CLASSES, WIDTHS, ratio=1.25, sigma0=sigma0, scale_dropout=0.2
     )
+    channel = with_sigma0(network, [1.0])  # the same weights
+    train(channel, Recipe(epochs=1 if options.quick else 8, batch_size=32))
+    results["one scale channel"] = scale_generalization(channel, tests)
+    train(network, Recipe(epochs=1, batch_size=32, learning_rate=0.005))
+    results[f"{len(sigma0)} scale channels"] = scale_generalization(network, tests)
+
+    rows = [["network", *map(size_label, tests)]]
+    for name, result in results.items():
+        rows.append([name, *(f"{accuracy:.3f}" for accuracy in result.accuracies)])
+    table = markdown_table(rows)
+    print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
+    (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    images = {f: rescaled_arrays("digits", "test", f, limit=4)[0] for f in tests}
+    histogram = scale_selection_histogram(network, tests)
+    for name, figure in {
+        "scale_generalization": plot_scale_generalization(results),
+        "scale_selection": plot_scale_selection_histogram(histogram),
+        "sizes": plot_sizes(images),
+    }.items():
+        figure.savefig(options.out / f"{name}.png")
+    seconds = time.perf_counter() - start
+    print(f"Table and pictures are in {options.out}, after {seconds:.0f} s")
+
+
+def plain_resnet() -> keras.Model:
+    """3x3 convolutions: every other block halves the resolution."""
+
+    def conv_bn(x, filters: int, size: int = 3, strides: int = 1):
+        x = layers.Conv2D(
+            filters, size, strides, padding="same", kernel_initializer="he_uniform"
+        )(x)
+        return layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
+
+    image = keras.Input(SHAPE)
+    x = conv_bn(image, WIDTHS[0])
+    for block, filters in enumerate(WIDTHS[1:]):
+        strides = 2 if block % 2 == 0 else 1
+        y = conv_bn(layers.ReLU()(x), filters, strides=strides)
+        y = conv_bn(layers.ReLU()(y), filters)
+        if strides > 1 or x.shape[-1] != filters:
+            # Not a strided convolution, the same otherwise: the gradient of one of
+            # 1x1 destroys memory in TensorFlow 2.21 on processors with AVX-512.
+            x = conv_bn(layers.MaxPooling2D(1, strides)(x), filters, size=1)
+        x = layers.add([x, y])
+    x = layers.GlobalAveragePooling2D()(layers.ReLU()(x))
+    return keras.Model(image, layers.Dense(CLASSES)(x), name="plain_resnet")
 
 
 if __name__ == "__main__":

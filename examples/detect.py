@@ -15,49 +15,56 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
-from scenes import CANVAS, CLASSES, Scenes, Thing, make_scenes
 from scipy.ndimage import maximum_filter
 from scipy.special import expit
-from segment import class_maps
 
 from keras_gdrn.commands import errors_in_one_line, positive
-from keras_gdrn.layers import ScaleChannels
+from keras_gdrn.data import SHAPES, Scenes, Shape, random_scenes
+from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, ScaleChannels
 
+CANVAS = 64  # pixels
 SIGMA0 = (1.0, 1.4, 2.0, 2.8)
 SIZE = 10  # of the objects that σ_0 = 1 stands for, in pixels
 TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
 THRESHOLD = 0.3  # of the probability: the focal loss is cautious
-NEIGHBORHOOD = (3, 9, 9, len(CLASSES))  # scales, pixels, pixels, classes
+NEIGHBORHOOD = (3, 9, 9, len(SHAPES))  # scales, pixels, pixels, classes
 
 
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--scenes", type=positive(int), default=600, help="for training"
-    )
-    parser.add_argument(
-        "--tests", type=positive(int), default=60, help="scenes of each size"
-    )
+    parser.add_argument("--scenes", type=positive(int), default=600, help="to train on")
+    parser.add_argument("--tests", type=positive(int), default=60, help="of each size")
     parser.add_argument("--epochs", type=positive(int), default=2)
     options = parser.parse_args()
     keras.utils.set_random_seed(0)
     model = detector()
-    train = make_scenes(options.scenes, TRAINING_SIZES, seed=1)
+    train = random_scenes(options.scenes, TRAINING_SIZES, seed=1)
     model.fit(train.images, targets(train), 8, options.epochs, verbose=2)
     print("size  precision  recall")
     for size in TEST_SIZES:
-        test = make_scenes(options.tests, [size], seed=2)
+        test = random_scenes(options.tests, [size], seed=2)
         scores = model.predict(test.images, batch_size=8, verbose=0)
-        precision, recall = precision_and_recall([*map(objects, scores)], test.things)
+        precision, recall = precision_and_recall(
+            [*map(found_objects, scores)], test.objects
+        )
         seen = "" if size in TRAINING_SIZES else "  (not in training)"
         print(f"{size:4}  {precision:9.3f}  {recall:6.3f}{seen}")
 
 
-def detector() -> keras.Model:
-    """`(batch, scale, y, x, class)` scores."""
+def detector(widths=(8, 12, 12), ratio=1.5) -> keras.Model:
+    """`(batch, scale, y, x, class)` scores: a map for each class, at each scale."""
+    x = image = keras.Input((CANVAS, CANVAS, 1))
+    x = GaussDerConv(widths[0], sigma=1.0, activation="relu")(x)
+    for block, width in enumerate(widths[1:], start=1):
+        x = GaussDerResidualBlock(width, sigma=ratio**block, zero_order=True)(x)
+    rare = keras.initializers.Constant(-2.0)  # most pixels are of no class
+    head = GaussDerConv(
+        len(SHAPES), ratio ** len(widths), zero_order=True, bias_initializer=rare
+    )
+    channel = keras.Model(image, head(x))
     image = keras.Input((CANVAS, CANVAS, 1))
-    model = keras.Model(image, ScaleChannels(class_maps(), SIGMA0)(image))
+    model = keras.Model(image, ScaleChannels(channel, SIGMA0)(image))
     loss = keras.losses.BinaryFocalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(0.01), loss)
     # Else TensorFlow traces the first step twice.
@@ -67,24 +74,25 @@ def detector() -> keras.Model:
 
 def targets(scenes: Scenes) -> np.ndarray:
     """1 at the center of each object, at the scale of its size; falls off around it."""
-    shape = (len(scenes.images), len(SIGMA0), CANVAS, CANVAS, len(CLASSES))
-    maps = np.zeros(shape, "float32")
+    maps = np.zeros(
+        (len(scenes.images), len(SIGMA0), CANVAS, CANVAS, len(SHAPES)), "float32"
+    )
     rows, columns = np.ogrid[:CANVAS, :CANVAS]
-    for found, scene in zip(maps, scenes.things, strict=True):
-        for thing in scene:
-            scale = int(np.argmin(np.abs(np.log(thing.size / SIZE / np.array(SIGMA0)))))
-            squares = (rows - thing.row) ** 2 + (columns - thing.column) ** 2
-            blob = np.exp(-squares / (2 * (thing.size / 8) ** 2))
-            found[scale, ..., thing.kind] += blob
+    for found, scene in zip(maps, scenes.objects, strict=True):
+        for shape in scene:
+            scale = int(np.argmin(np.abs(np.log(shape.size / SIZE / np.array(SIGMA0)))))
+            squares = (rows - shape.row) ** 2 + (columns - shape.column) ** 2
+            blob = np.exp(-squares / (2 * (shape.size / 8) ** 2))
+            found[scale, ..., shape.kind] += blob
     return maps
 
 
-def objects(scores: np.ndarray) -> list[Thing]:
+def found_objects(scores: np.ndarray) -> list[Shape]:
     """The maxima of `(scale, y, x, class)` scores that are probable enough."""
     best = scores == maximum_filter(scores, NEIGHBORHOOD)
     best &= expit(scores) > THRESHOLD
     return [
-        Thing(int(kind), float(row), float(column), SIZE * SIGMA0[scale])
+        Shape(int(kind), float(row), float(column), SIZE * SIGMA0[scale])
         for scale, row, column, kind in np.argwhere(best)
     ]
 
@@ -96,11 +104,11 @@ def precision_and_recall(found, true) -> tuple[float, float]:
         for answers, scene in zip(found, true, strict=True)
         for other in scene
     )
-    answers, things = sum(map(len, found)), sum(map(len, true))
-    return right / max(1, answers), right / max(1, things)
+    answers, objects = sum(map(len, found)), sum(map(len, true))
+    return right / max(1, answers), right / max(1, objects)
 
 
-def is_same(one: Thing, other: Thing) -> bool:
+def is_same(one: Shape, other: Shape) -> bool:
     distance = np.hypot(one.row - other.row, one.column - other.column)
     ratio = max(one.size, other.size) / min(one.size, other.size)
     return one.kind == other.kind and distance < other.size / 4 and ratio < 1.42

@@ -1,88 +1,76 @@
-"""Tests a saved network on the rescaled test sets of a data set.
+"""Tests a trained network on the rescaled test sets of a data set.
 
     python examples/evaluate.py runs/search-digits-random/model.keras --dataset digits
 
 prints its accuracy at each size factor, and writes the table and pictures to the folder
-`--out`: scale_generalization.png, sizes.png and, of a network with scale channels,
-scale_selection.png.
+`--out`. The network is whatever `from_preset` takes: a name, a folder, a `.keras` file.
 """
 
 import argparse
-import time
+import os
 from pathlib import Path
-from typing import Any
 
-import common
-from sources import add_source, source_of
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from keras_gdrn.commands import errors_in_one_line, positive
-from keras_gdrn.data import DATASETS, SIZE_FACTORS
-from keras_gdrn.models import with_input_shape
-from keras_gdrn.training import claim_folder, lock_folder
+from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
+from keras_gdrn.evaluation import ScaleGeneralization, scale_selection_histogram
+from keras_gdrn.models import from_preset, with_input_shape
+from keras_gdrn.visualization import (
+    markdown_table,
+    plot_scale_generalization,
+    plot_scale_selection_histogram,
+    plot_sizes,
+    size_label,
+)
 
 
 @errors_in_one_line()
 def main() -> None:
     options = parse()
-    with lock_folder(options.out):
-        evaluate(options)
-
-
-def evaluate(options: argparse.Namespace) -> None:
-    start = time.perf_counter()
+    options.out.mkdir(parents=True, exist_ok=True)
     side = options.canvas or DATASETS[options.dataset].test_canvas
-    source, canvas = source_of(options), (side, side)
-    model = common.load_network(options.model)
+    model = from_preset(options.model)
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
-    tests = common.test_sets(
-        options.dataset,
-        options.factors,
-        source,
-        canvas=canvas,
-        limit=options.limit,
-        batch_size=common.test_batch(model, canvas),
-    )
-    images = common.sample_images(
-        options.dataset, options.factors, source, canvas=canvas
-    )
-    # Once all is there: what was mistyped has no say in the folder.
-    parts = [("test", factor, canvas) for factor in options.factors]
-    images_of = source.collect(options.dataset, parts)
-    claim_folder(options.out, settings_of(options, images_of))
-    result, histogram = common.evaluate(model, tests)
-    record = {
-        "model": str(options.model),
-        "parameters": common.parameters(model),
-        "seconds": {"in all": time.perf_counter() - start},
+    where = {"data_dir": options.data_dir, "download": options.download}
+    data = {**where, "limit": options.limit, "canvas": side}
+    tests = {
+        factor: rescaled(options.dataset, "test", factor, batch_size=32, **data)
+        for factor in options.factors
     }
-    common.write_results(options.out, {model.name: result}, histogram, images, record)
-
-
-def settings_of(options: argparse.Namespace, images: Any) -> dict[str, Any]:
-    """All that decides the result, for JSON."""
-    settings = {**vars(options), "model": str(options.model)}
-    for name in ("out", "data_dir", "download", "h5"):
-        del settings[name]
-    return {**settings, "images": images}
+    histogram = scale_selection_histogram(model, tests)
+    header = ["network", *map(size_label, histogram.factors)]
+    row = [model.name, *(f"{accuracy:.3f}" for accuracy in histogram.accuracies)]
+    table = markdown_table([header, row])
+    print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
+    (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    few = {**data, "limit": 4}
+    images = {
+        factor: rescaled_arrays(options.dataset, "test", factor, **few)[0]
+        for factor in options.factors
+    }
+    result = ScaleGeneralization(histogram.factors, histogram.accuracies)
+    for name, figure in {
+        "scale_generalization": plot_scale_generalization({model.name: result}),
+        "scale_selection": plot_scale_selection_histogram(histogram),
+        "sizes": plot_sizes(images),
+    }.items():
+        figure.savefig(options.out / f"{name}.png")
+    print(f"Table and pictures are in {options.out}")
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add = parser.add_argument
-    add("model", type=Path, help="a .keras file")
+    add, count = parser.add_argument, positive(int)
+    add("model", help="name, folder, .keras file or hf://user/name")
     add("--dataset", choices=list(DATASETS), required=True)
-    add(
-        "--factors",
-        type=positive(float),
-        nargs="+",
-        default=SIZE_FACTORS,
-        help="size factors",
-    )
-    add("--limit", type=positive(int), help="test images of each size")
-    add("--canvas", type=positive(int), help="side of the images in pixels")
-    add_source(add)
+    add("--factors", type=positive(float), nargs="+", default=SIZE_FACTORS)
+    add("--limit", type=count, help="test images of each size")
+    add("--canvas", type=count, help="side of the images in pixels")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--download", action="store_true", help="download the data, if need be")
     add("--out", type=Path, default=Path("runs/evaluate"))
     return parser.parse_args()
 

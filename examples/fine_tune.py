@@ -3,8 +3,8 @@
     python examples/fine_tune.py
 
 The images are of one size, about that of the digits; the test is at sizes from a half
-to twice as large. Beside it, the same network trained from the beginning on the same
-images.
+to twice as large. The same network, trained from the beginning on the same images, is
+there to compare.
 """
 
 import argparse
@@ -14,9 +14,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
-from scenes import CANVAS, CLASSES, Thing, image_of
 
 from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import SHAPES, centered_shapes
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.models import from_preset
 from keras_gdrn.training import Recipe, fit
@@ -45,22 +45,15 @@ def main() -> None:
 def tuned(trained: bool, data: tuple, epochs: int) -> keras.Model:
     """The network with a new last layer, all of it trained."""
     keras.utils.set_random_seed(0)
-    shape = (CANVAS, CANVAS, 1)
-    model = from_preset("digits", trained, CLASSES, input_shape=shape)
+    model = from_preset("digits", trained, SHAPES, input_shape=(64, 64, 1))
     fit(model, Recipe(epochs, 10, learning_rate=0.003), data, verbose=2)
     return model
 
 
 def shapes(count: int, size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Images with one shape near the center, and its class."""
-    random = np.random.default_rng(seed)
-    labels = random.integers(len(CLASSES), size=count)
-    centers = CANVAS / 2 + random.uniform(-1, 1, size=(count, 2))
-    things = [
-        Thing(k, *center, size) for k, center in zip(labels, centers, strict=True)
-    ]
-    images = np.stack([image_of(random, [thing]) for thing in things])
-    return images[..., None].astype("float32"), labels
+    scenes = centered_shapes(count, size, seed)
+    return scenes.images, np.array([shape.kind for (shape,) in scenes.objects])
 
 
 if __name__ == "__main__":

@@ -1,28 +1,27 @@
 """Makes a trained network that comes with the package, and its card, from a run.
 
-    python examples/make_trained.py runs/mnist-small mnist --data-dir data
+    python examples/make_trained.py runs/mnist-small mnist
     python examples/make_trained.py runs/digits_max-small digits --out /tmp/trained
 
-The run is a folder of `reproduce.py`; NAME is the architecture, which must be the
+The run is a folder of `paper/reproduce.py`; NAME is the architecture, which must be the
 run's. The network is tested on the whole test set at each of the nine sizes, unless the
 run has done so (`--budget medium`), and on some images that are moved off the center.
 """
 
 import argparse
 import json
-from collections.abc import Iterable
+import os
 from pathlib import Path
 
-from common import evaluate, test_sets  # first: it keeps TensorFlow quiet
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-# isort: split
 import keras
 import numpy as np
-from sources import add_source, source_of
 
 import keras_gdrn.models
 from keras_gdrn.commands import errors_in_one_line, positive
-from keras_gdrn.data import DATASETS, SIZE_FACTORS
+from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
+from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.models import (
     Card,
     Preprocess,
@@ -58,81 +57,58 @@ LIMITS = {
 @errors_in_one_line()
 def main() -> None:
     options = parse()
+    name, info = options.name, DATASETS[options.name]
     record = json.loads((options.run / "results.json").read_text(encoding="utf-8"))
     trained = keras.models.load_model(options.run / "model.keras", compile=False)
-    info = DATASETS[options.name]
     size = info.unit * info.image_shape[0]
-    known = Preprocess(info.class_names, size, info.extension)
-    model = architecture(options.name)
+    model = architecture(name)
     model.set_weights(trained.get_weights())
+    known = Preprocess(info.class_names, size, info.extension)
     model = with_preprocess(model, known)
-    accuracy = tested_already(record, options) or tested(model, options)
-    shifted = tested_off_center(model, options)
-    _, labels = source_of(options).arrays(
-        options.name, "test", canvas=(1, 1), limit=options.limit
-    )
+    height, width, channels = model.input_shape[1:]
+    side = options.canvas or info.test_canvas
+    tested = with_input_shape(model, (side, side, channels))
+
+    whole = not (record["experiment"]["test_limit"] or options.limit or options.canvas)
+    if whole:  # tested on all images already
+        pairs = zip(
+            record["factors"], record["accuracies"][record["name"]], strict=True
+        )
+    else:
+        where = {"canvas": side, "limit": options.limit, "data_dir": options.data_dir}
+        tests = {
+            factor: rescaled(name, "test", factor, batch_size=50, **where)
+            for factor in SIZE_FACTORS
+        }
+        result = scale_generalization(tested, tests)
+        pairs = zip(result.factors, result.accuracies, strict=True)
     card = Card(
-        data=DATA[options.name],
+        data=DATA[name],
         license="apache-2.0",
         command=f"{options.command or record['command']} (seed {record['seed']})",
-        accuracy=accuracy,
-        test_images=len(labels),
+        accuracy={f"{factor:.4g}": round(float(share), 5) for factor, share in pairs},
+        test_images=min(info.size("test"), options.limit or info.size("test")),
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
-        shift_accuracy=shifted,
-        shift_images=min(options.shift_images, len(labels)),
-        limits=LIMITS[options.name],
+        shift_accuracy=off_center(tested, options),
+        shift_images=min(options.shift_images, info.size("test")),
+        limits=LIMITS[name],
         date=record["date"],
         environment=record["environment"],
-        images=images_in_words(model),
+        images=f"{'gray' if channels == 1 else 'RGB'} images of {height}×{width} "
+        "pixels, the object in the center, with values of 0 to 1 or 0 to 255; of other "
+        "sizes by `input_shape`",
     )
-    save_to_preset(model, options.out / options.name, card)
-    print(card.markdown(options.name))
-    print(f"{options.name}: network and card are in {options.out}")
+    save_to_preset(model, options.out / name, card)
+    print(card.markdown(name))
+    print(f"{name}: network and card are in {options.out}")
 
 
-def images_in_words(model: keras.Model) -> str:
-    height, width, channels = model.input_shape[1:]
-    what = "gray" if channels == 1 else "RGB"
-    return (
-        f"{what} images of {height}×{width} pixels, the object in the center, with "
-        "values of 0 to 1 or 0 to 255; of other sizes by `input_shape`"
-    )
-
-
-def tested_already(record: dict, options: argparse.Namespace) -> dict[str, float]:
-    """The run's accuracies, if they are those of the whole test set; else nothing."""
-    limited = record["experiment"]["test_limit"] or options.limit or options.canvas
-    accuracies = () if limited else record["accuracies"][record["name"]]
-    return by_factor(zip(record["factors"], accuracies, strict=not limited))
-
-
-def by_factor(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
-    return {f"{factor:.4g}": round(float(share), 5) for factor, share in pairs}
-
-
-def tested(model: keras.Model, options: argparse.Namespace) -> dict[str, float]:
-    """Accuracy at each size factor, on the data set's own canvas for tests."""
-    side = options.canvas or DATASETS[options.name].test_canvas
-    model = with_input_shape(model, (side, side, model.input_shape[-1]))
-    arguments = {"canvas": (side, side), "limit": options.limit, "batch_size": 50}
-    source = source_of(options)
-    tests = test_sets(options.name, SIZE_FACTORS, source, **arguments)
-    result, _ = evaluate(model, tests)
-    return by_factor(zip(result.factors, result.accuracies, strict=True))
-
-
-def tested_off_center(
-    model: keras.Model, options: argparse.Namespace
-) -> dict[str, float]:
+def off_center(model: keras.Model, options: argparse.Namespace) -> dict[str, float]:
     """Accuracy at size factor 1, of images moved along both axes."""
-    side = options.canvas or DATASETS[options.name].test_canvas
-    model = with_input_shape(model, (side, side, model.input_shape[-1]))
-    wide = side + 2 * max(SHIFTS)
-    images, labels = source_of(options).arrays(
-        options.name,
-        "test",
-        canvas=(wide, wide),
-        limit=min(options.shift_images, options.limit or options.shift_images),
+    side = model.input_shape[1]
+    where = {"limit": options.shift_images, "data_dir": options.data_dir}
+    images, labels = rescaled_arrays(
+        options.name, "test", canvas=side + 2 * max(SHIFTS), **where
     )
     found = {}
     for shift in SHIFTS:
@@ -147,14 +123,15 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path, metavar="RUN")
-    parser.add_argument("name", choices=DATA, metavar="NAME")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    add_source(parser.add_argument)
-    parser.add_argument("--canvas", type=int, help="pixels; by default the data set's")
-    parser.add_argument("--command", help="as the card tells it; by default the run's")
-    parser.add_argument("--limit", type=int, help="so many test images of each size")
-    parser.add_argument("--shift-images", type=positive(int), default=500)
+    add, count = parser.add_argument, positive(int)
+    add("run", type=Path, metavar="RUN")
+    add("name", choices=DATA, metavar="NAME")
+    add("--out", type=Path, default=FOLDER)
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--canvas", type=count, help="pixels; by default the data set's")
+    add("--command", help="that the card shows; by default the run's")
+    add("--limit", type=count, help="so many test images of each size")
+    add("--shift-images", type=count, default=500)
     return parser.parse_args()
 
 

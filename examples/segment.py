@@ -14,9 +14,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
-from scenes import CANVAS, CLASSES, make_scenes
 
 from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import SHAPES, random_scenes
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
@@ -31,21 +31,17 @@ TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--scenes", type=positive(int), default=600, help="for training"
-    )
-    parser.add_argument(
-        "--tests", type=positive(int), default=60, help="scenes of each size"
-    )
+    parser.add_argument("--scenes", type=positive(int), default=600, help="to train on")
+    parser.add_argument("--tests", type=positive(int), default=60, help="of each size")
     parser.add_argument("--epochs", type=positive(int), default=2)
     options = parser.parse_args()
     keras.utils.set_random_seed(0)
     model = segmentation_network()
-    train = make_scenes(options.scenes, TRAINING_SIZES, seed=1)
+    train = random_scenes(options.scenes, TRAINING_SIZES, seed=1)
     model.fit(train.images, train.masks(), 8, options.epochs, verbose=2)
-    print("Intersection over union\nsize  " + "".join(f"{c:>8}" for c in CLASSES))
+    print("Intersection over union\nsize  " + "".join(f"{c:>8}" for c in SHAPES))
     for size in TEST_SIZES:
-        test = make_scenes(options.tests, [size], seed=2)
+        test = random_scenes(options.tests, [size], seed=2)
         scores = model.predict(test.images, batch_size=8, verbose=0)
         found = intersection_over_union(scores > 0, test.masks() > 0)
         seen = "" if size in TRAINING_SIZES else "  (not in training)"
@@ -54,20 +50,20 @@ def main() -> None:
 
 def class_maps(widths=(8, 12, 12), ratio=1.5) -> keras.Model:
     """One scale channel: a map of scores for each class, in full resolution."""
-    x = image = keras.Input((CANVAS, CANVAS, 1))
+    x = image = keras.Input((64, 64, 1))
     x = GaussDerConv(widths[0], sigma=1.0, activation="relu")(x)
     for block, width in enumerate(widths[1:], start=1):
         x = GaussDerResidualBlock(width, sigma=ratio**block, zero_order=True)(x)
     rare = keras.initializers.Constant(-2.0)  # most pixels are of no class
     head = GaussDerConv(
-        len(CLASSES), ratio ** len(widths), zero_order=True, bias_initializer=rare
+        len(SHAPES), ratio ** len(widths), zero_order=True, bias_initializer=rare
     )
     return keras.Model(image, head(x))
 
 
 def segmentation_network() -> keras.Model:
     """`(batch, y, x, class)`: the best score over all scales, at each pixel."""
-    image = keras.Input((CANVAS, CANVAS, 1))
+    image = keras.Input((64, 64, 1))
     maps = ScaleChannels(class_maps(), SIGMA0)(image)  # (batch, scale, y, x, class)
     model = keras.Model(image, ScalePooling("max")(maps))
     loss = keras.losses.BinaryCrossentropy(from_logits=True)

@@ -6,11 +6,13 @@ Those in `examples`, `tuning` and `benchmarks` are made with it; so can be one's
 import argparse
 import contextlib
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-__all__ = ["errors_in_one_line", "positive"]
+__all__ = ["errors_in_one_line", "positive", "replacing"]
 
 # In the errors of HDF5, of which some are `RuntimeError`.
 _FULL_DISK = re.compile(r"No space left|errno = 28\b|file write failed")
@@ -66,3 +68,24 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
         return value
 
     return number
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A context to write a file in which is there entirely or not at all.
+
+    Args:
+        path: The file. If it is there, it stays as it is until the context ends.
+
+    Returns:
+        A context with the path to write to, `partial-<name>` in the same folder, which
+        takes the file's place at the end; not if there is an error.
+
+    Example:
+
+    >>> with replacing(Path("runs/model.keras")) as partial:
+    ...     model.save(partial)
+    """
+    partial = path.with_name(f"partial-{path.name}")
+    yield partial
+    os.replace(partial, path)

@@ -24,7 +24,7 @@ def command(monkeypatch, capsys):
         path, arguments = ROOT / command, list(map(str, given))
         capsys.readouterr()  # what was printed before
         monkeypatch.setattr(sys, "argv", [path.name, *arguments])
-        with _modules_of(path.parent):
+        with modules_of(path.parent):
             status = _status_of(importlib.import_module(path.stem).main)
         out, error = capsys.readouterr()
         if isinstance(status, str):
@@ -43,7 +43,7 @@ def _status_of(main) -> int | str:
 
 
 @contextmanager
-def _modules_of(folder: Path) -> Iterator[None]:
+def modules_of(folder: Path) -> Iterator[None]:
     """Modules of this folder can be imported, and those of no other command are known.
 
     Folders have modules of the same names.

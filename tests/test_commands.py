@@ -10,29 +10,28 @@ from tests._commands import FOLDERS, ROOT
 
 # `file` is no folder, nothing can be below it; `run` has a damaged results.json.
 GIVEN = {
-    "examples/collect.py": ["run"],
     "examples/demo.py": ["--quick", "--out", "file/below"],
     "examples/detect.py": ["--scenes", "0"],
-    "examples/evaluate.py": ["a.keras", "--dataset", "digits", "--out", "file/below"],
+    "examples/evaluate.py": ["a.keras", "--dataset", "digits"],
     "examples/fine_tune.py": ["--images", "0"],
-    "examples/h5_report.py": ["file/below"],
+    "examples/look_inside.py": ["file", "--out", "out"],
     "examples/make_rescaled.py": ["--dataset", "digits", "--out", "file/below"],
     "examples/make_trained.py": ["run", "digits"],
     "examples/notebooks/execute.py": ["absent.ipynb"],
     "examples/own_data.py": ["file/below"],
+    "examples/paper/reproduce.py": ["--collect", "run"],
     "examples/predict.py": ["file/below", "file"],
-    "examples/reproduce.py": ["mnist", "--budget", "smoke", "--out", "file/below"],
     "examples/segment.py": ["--tests", "-1"],
     "examples/show_datasets.py": ["--dataset", "digits", "--out", "file/below"],
     "tuning/search.py": ["--factors", "1", "--out", "file/below"],
-    "benchmarks/covariance.py": ["scores", "--network", "file/below"],
+    "benchmarks/studies/covariance.py": ["scores", "--network", "file/below"],
     "benchmarks/data.py": ["--limit", "0"],
-    "benchmarks/gpu.py": ["--quick", "--out", "file/below"],
-    "benchmarks/peers.py": ["--out", "file/below"],
-    "benchmarks/resizers.py": ["--data-dir", "file/below"],
+    "benchmarks/gpu/run.py": ["--quick", "--out", "file/below"],
+    "benchmarks/studies/peers.py": ["--out", "file/below"],
+    "benchmarks/studies/resizers.py": ["--data-dir", "file/below"],
     "benchmarks/run.py": ["--sigmas", "0"],
     "benchmarks/studies/stir.py": ["--out", "file/below"],
-    "benchmarks/windows.py": ["run"],
+    "benchmarks/studies/windows.py": ["run"],
 }
 
 

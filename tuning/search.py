@@ -190,7 +190,6 @@ def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -
     }
     if options.on_ray:
         named = {name: getattr(options, name) for name in ("parallel", "cpus", "gpus")}
-        named["max_minutes"] = options.max_minutes
         search_on_ray(tuner, **given, address=options.ray, **named)
     else:
         tuner.limit = TimeLimit(options.max_minutes)

@@ -11,9 +11,10 @@ the test split. It is trained at those of six scales at which its sizes are what
 as many of the six as the validation split allows, at the sizes of the scenario alone.
 What is black around a small object is cut off before training, to save time.
 
-Writes `<data>-<scenario>-seed<seed>.json` and a picture into `--out`; again the same
-command: it goes on. `stir_published.csv` has the accuracies of eleven published
-networks, means of 25 to 50 runs each (T. R. Altstidl et al., arXiv 2211.10288).
+Writes `<data>-<scenario>-seed<seed>.json` and a picture into `--out`, and the network
+and its card for `from_preset`; again the same command: it goes on.
+`stir_published.csv` has the accuracies of eleven published networks, means of 25 to 50
+runs each (T. R. Altstidl et al., arXiv 2211.10288).
 """
 
 import argparse
@@ -33,11 +34,27 @@ from stir_report import picture, table
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir_arrays
-from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
+from keras_gdrn.models import (
+    Card,
+    Preprocess,
+    gauss_der_resnet,
+    save_to_preset,
+    with_input_shape,
+    with_preprocess,
+    with_sigma0,
+)
 from keras_gdrn.training import Recipe, fit
 from keras_gdrn.tuning import parameters
 
-CLASSES = {"emoji": 36, "mnist": 10}
+_EMOJI = """
+    tired surprise smile-wink smile-beam sad-tear sad-cry meh-rolling-eyes meh-blank
+    laugh-wink laugh-squint laugh-beam laugh kiss-wink-heart kiss-beam kiss grin-wink
+    grin-tongue-wink grin-tongue-squint grin-tongue grin-tears grin-stars
+    grin-squint-tears grin-squint grin-hearts grin-beam-sweat grin-beam grin-alt grin
+    grimace frown-open flushed dizzy angry smile meh frown
+"""
+CLASSES = {"emoji": _EMOJI.split(), "mnist": list("0123456789")}
+SHIFTS = (0, 4, 8, 12)  # pixels along both axes, of objects of 40
 SCALES = tuple(2 ** (k / 2) for k in range(-2, 4))
 # What further scales may cost at the sizes of training, on the validation split.
 TOLERATED = 0.005
@@ -64,7 +81,7 @@ SETTINGS = {
 def network(data: str, setting: Setting) -> keras.Model:
     return gauss_der_resnet(
         (setting.side, setting.side, 1),
-        CLASSES[data],
+        len(CLASSES[data]),
         widths=(12, 16, 24, 32),
         ratio=1.35,
         sigma0=SCALES[setting.trained],
@@ -143,11 +160,11 @@ def run(options) -> dict:
         verbose=2,
     ).history
     model = with_sigma0(with_input_shape(model, (64, 64, 1)), SCALES)
-    model.save(folder / "network.keras")
     validation = hits(model, *load(options, "validation", sizes))
     start, stop = chosen_scales(validation, setting.trained)
     begin = time.perf_counter()
     test = hits(model, *load(options, "test", STIR_SIZES))[start, stop]
+    publish(with_sigma0(model, SCALES[start:stop]), options, test, folder / "network")
     return {
         "data": data,
         "scenario": scenario,
@@ -164,6 +181,50 @@ def run(options) -> dict:
         "validation accuracy": float(validation[start, stop].mean()),
         "accuracies": test.tolist(),
     }
+
+
+def publish(model: keras.Model, options, accuracies, folder: Path) -> None:
+    """Saves the network for `from_preset`, with what its card can tell."""
+    sizes = STIR_SCENARIOS[int(options.scenario)]
+    images, labels = load(options, "test", (40,))
+    images, labels = images[0], labels[0]
+    shifted = {
+        str(by): float(
+            np.mean(model.predict(moved(images, by), verbose=0).argmax(-1) == labels)
+        )
+        for by in SHIFTS
+    }
+    card = Card(
+        data=f"STIR, {options.data}, objects anywhere on 64×64 pixels: trained at "
+        f"{sizes[0]} to {sizes[-1]} pixels, tested at 17 to 64; factor 1 is 64 pixels",
+        license="apache-2.0",
+        command=f"python benchmarks/studies/stir.py {options.data} {options.scenario} "
+        f"--seed {options.seed}",
+        accuracy={
+            f"{size / 64:g}": float(accuracies[STIR_SIZES.index(size)])
+            for size in (17, 20, 24, 32, 40, 48, 56, 64)
+        },
+        test_images=len(labels),
+        object_sizes=(17.0, 64.0),
+        shift_accuracy=shifted,
+        shift_images=len(labels),
+        limits="Anything but these white symbols on black, and other sizes.",
+        date=datetime.date.today().isoformat(),
+    )
+    # Scales, of those in training, times this size make the sizes in training.
+    size = np.mean(sizes) / np.mean(SCALES[SETTINGS[int(options.scenario)].trained])
+    preprocess = Preprocess(CLASSES[options.data], object_size=size, extension="zero")
+    save_to_preset(with_preprocess(model, preprocess), folder, card)
+
+
+def moved(images: np.ndarray, by: int) -> np.ndarray:
+    """The objects in the center, and then moved along both axes."""
+    result = []
+    for image in images:
+        ends = [np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2))]
+        shift = [len(image) // 2 + by - int(np.mean(end)) for end in ends]
+        result.append(np.roll(image, shift, (0, 1)))
+    return np.stack(result)
 
 
 def write(results: list[dict], out: Path, name: str) -> None:

@@ -32,19 +32,22 @@ def by_scenario(results: list[dict]) -> dict[tuple[str, int], list[dict]]:
 def picture(results: list[dict]) -> Figure:
     """For each scenario the accuracy of each run, over the published ones in gray."""
     groups = by_scenario(results)
-    figure = Figure((1 + 3.2 * len(groups), 3.2), dpi=100, layout="constrained")
+    figure = Figure((1 + 3.2 * len(groups), 3.4), dpi=100, layout="constrained")
     plots = np.ravel(figure.subplots(1, len(groups), sharey=True))
     for plot, ((data, scenario), runs) in zip(plots, groups.items(), strict=True):
         trained = STIR_SCENARIOS[scenario]
         plot.axvspan(trained[0], trained[-1], color="0.92", lw=0)
-        for accuracies in published(data, scenario).values():
-            plot.plot(STIR_SIZES, accuracies, color="0.6", lw=0.8)
-        for result in runs:
-            plot.plot(STIR_SIZES, 100 * np.array(result["accuracies"]), "C3", lw=1.6)
+        others = np.transpose(list(published(data, scenario).values()))
+        plot.plot(STIR_SIZES, others, color="0.6", lw=0.8)
+        ours = 100 * np.transpose([result["accuracies"] for result in runs])
+        plot.plot(STIR_SIZES, ours, "C3", lw=1.6)
         plot.set_title(f"{data}, trained at {trained[0]} to {trained[-1]}", fontsize=10)
         plot.set_xlabel("size [pixels]")
         plot.grid(alpha=0.3)
+        gray, red = plot.lines[0], plot.lines[-1]
     plots[0].set_ylabel("accuracy [%]")
+    labels = [f"{others.shape[1]} published networks", "six scale channels"]
+    figure.legend([gray, red], labels, loc="outside lower center", ncols=2)
     return figure
 
 

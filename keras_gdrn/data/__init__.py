@@ -8,18 +8,30 @@ from keras_gdrn.data._read_image import read_image
 from keras_gdrn.data._rescale import rescale
 from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
 from keras_gdrn.data._rescaled_h5 import h5_report, rescaled_h5
+from keras_gdrn.data._scenes import (
+    SHAPES,
+    Scenes,
+    Shape,
+    centered_shapes,
+    random_scenes,
+)
 from keras_gdrn.data._stir import STIR_SCENARIOS, STIR_SIZES, stir, stir_arrays
 from keras_gdrn.data._write_h5 import write_h5
 
 __all__ = [
     "DATASETS",
+    "SHAPES",
     "SIZE_FACTORS",
     "STIR_SCENARIOS",
     "STIR_SIZES",
     "DatasetInfo",
+    "Scenes",
+    "Shape",
+    "centered_shapes",
     "h5_report",
     "imresize",
     "original_arrays",
+    "random_scenes",
     "read_h5",
     "read_image",
     "rescale",

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,24 +14,13 @@ from keras_gdrn.data._imresize import OVERSHOOT
 
 # The splits, with the ends of their keys.
 KEYS = {"train": "train", "validation": "val", "test": "test"}
-# By which h5py reports damage: to the tree, to a name, to a type, to a size.
-H5PY_ERRORS = (OSError, RuntimeError, KeyError, TypeError, MemoryError, zlib.error)
 
 
 def read_h5(path: str | os.PathLike) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Read one of the authors' files of rescaled images.
-
-    The layout is that of MNIST Large Scale, of the same laboratory: the keys `x_train,
-    x_val, x_test, y_train, y_val, y_test`, or some of these pairs; images `(N, H, W,
-    C)`, labels `(N,)` or `(N, 1)`. In a file of test images, one image takes the place
-    of the training images, `(1, H, W, C)` or `(H, W, C)`; it is left out. Values are of
-    [0, 1], or of 0 to 255 and then divided by 255: integers always are, floats where
-    the first 64 images have values above 1.3. What the cubic carried outside of [0, 1],
-    by at most 0.3, is clipped. `h5_report` says what holds for a file.
+    """Read a file of rescaled images, such as the authors', into memory.
 
     Args:
-        path: An HDF5 file. Its splits are read into memory; `rescaled_h5` reads a
-            folder of such files as it goes.
+        path: An HDF5 file as described at `rescaled_h5`, which reads a folder of them.
 
     Returns:
         Images `(N, H, W, C)`, float32 in [0, 1], and labels `(N,)`, int32, for those of
@@ -41,8 +29,7 @@ def read_h5(path: str | os.PathLike) -> dict[str, tuple[np.ndarray, np.ndarray]]
     Raises:
         FileNotFoundError: If there is no such file.
         OSError: If it is no HDF5 file, or not a complete one.
-        ValueError: If it has no pair of keys as above, or if what they name is not
-            stored in the file as such numbers.
+        ValueError: If it is of another layout or has other values.
 
     Example:
 
@@ -71,9 +58,7 @@ class H5Split:
         """Images `(n, H, W, C)`, float32 in [0, 1], and labels of these numbers."""
         rows, places = np.unique(index, return_inverse=True)
         with _opened(self.path) as file:
-            images = _read_rows(file[self.key], rows)
-            kind = images.dtype if images.dtype.kind == "f" else np.dtype("float32")
-            images = images / kind.type(self.white)
+            images = self._stored(file[self.key], rows) / np.float32(self.white)
             low, high = images.min((1, 2, 3)), images.max((1, 2, 3))
             inside = (low >= -OVERSHOOT) & (high <= 1 + OVERSHOOT)
             if not inside.all():  # nor is it where they are NaN
@@ -85,23 +70,19 @@ class H5Split:
         images = np.clip(images, 0.0, 1.0).astype("float32", copy=False)
         return images[places], self.labels[index]
 
+    def _stored(self, data: Any, rows: np.ndarray) -> np.ndarray:
+        """Images of numbers in ascending order."""
+        if data.chunks and data.chunks[0] > 1:
+            # Each image of a shuffled batch would be unpacked with all of its chunk.
+            return self._in_memory[rows]
+        if rows[-1] - rows[0] == len(rows) - 1:
+            return data[rows[0] : rows[-1] + 1]
+        return np.stack([data[row] for row in rows])  # faster than `data[rows]`
 
-def _read_rows(data: Any, rows: np.ndarray) -> np.ndarray:
-    """Rows of a data set, given in ascending order."""
-    if data.chunks and data.chunks[0] > 1:
-        # Each image of a shuffled batch would be unpacked with all others of its chunk.
-        path = Path(data.file.filename)
-        return _in_memory(path, data.name, path.stat().st_mtime_ns)[rows]
-    start, stop = rows[0], rows[-1] + 1
-    if stop - start == len(rows):
-        return data[start:stop]
-    return np.stack([data[row] for row in rows])  # three times as fast as `data[rows]`
-
-
-@functools.lru_cache(maxsize=2)  # training and validation
-def _in_memory(path: Path, key: str, modified: int) -> np.ndarray:
-    with _opened(path) as file:
-        return file[key][()]
+    @functools.cached_property
+    def _in_memory(self) -> np.ndarray:
+        with _opened(self.path) as file:
+            return file[self.key][()]
 
 
 def describe_h5(path: Path) -> tuple[dict[str, H5Split], list[str]]:
@@ -110,21 +91,27 @@ def describe_h5(path: Path) -> tuple[dict[str, H5Split], list[str]]:
         raise FileNotFoundError(f"`path` must be a file. Received: path={str(path)!r}")
     splits, report = {}, []
     with _opened(path) as file:
-        names = {name: (f"x_{key}", f"y_{key}") for name, key in KEYS.items()}
-        stored = {name: [_stored(file, key) for key in names[name]] for name in names}
-        pairs = {name: (x, y) for name, (x, y) in stored.items() if x and y}
-        if not pairs:
+        found = {
+            name: key
+            for name, key in KEYS.items()
+            if {f"x_{key}", f"y_{key}"} <= set(file)
+        }
+        if not found:
             raise ValueError(
                 "Expected x_train and y_train, x_val and y_val, or x_test and y_test. "
                 f"Found: {list(file)}"
             )
+        images = {name: _array(file, f"x_{key}") for name, key in found.items()}
         # As many axes as any of them has, and then as many images.
-        axes, most = max((x.ndim, x.shape[0]) for x, _ in pairs.values())
-        for name, (x, y) in pairs.items():
+        axes, most = max((x.ndim, x.shape[0]) for x in images.values())
+        for name, x in images.items():
             if x.ndim < axes or x.shape[0] == 1 < most:
-                report.append(f"{names[name][0]}: one image, a placeholder, left out")
+                report.append(f"x_{KEYS[name]}: one image, a placeholder, left out")
             else:
-                splits[name] = _split(path, names[name], x, y, report)
+                splits[name] = _split(
+                    path, KEYS[name], x, _array(file, f"y_{KEYS[name]}")
+                )
+                report += _lines(splits[name], x.dtype)
     return splits, report
 
 
@@ -136,54 +123,55 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with h5py.File(path, "r") as file:
             yield file
-    except H5PY_ERRORS as error:
-        raise OSError(f"{path} cannot be read: {error}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+    except Exception as error:  # h5py lets through whatever damage raises
+        raise OSError(f"{path} cannot be read: {error}") from error
 
 
-def _stored(file: Any, key: str) -> Any:
-    """The array that `key` names, if any; refuses what is not stored in this file."""
+def _array(file: Any, key: str) -> Any:
+    """The array of a key; refuses what is not stored in this file as a whole."""
     import h5py
 
-    links, name = file.id.links, key.encode()
-    if not links.exists(name):
-        return None
-    own = links.get_info(name).type == h5py.h5l.TYPE_HARD  # no other is followed
-    data: Any = file[key] if own else None
+    data = file[key]
     if (
         not isinstance(data, h5py.Dataset)
         or data.dtype.kind not in "uif"
+        or data.file.filename != file.filename  # a link
         or data.is_virtual
         or data.external
-        or data.compression not in (None, "gzip", "lzf")
         or data.id.get_space_status() != h5py.h5d.SPACE_STATUS_ALLOCATED
     ):
         raise ValueError(
-            f"{key} must be an array of numbers, stored in this file as a whole, "
-            f"packed by gzip or lzf at most. Found: {data or 'a link'}"
+            f"{key} must be an array of numbers, stored in this file as a whole. "
+            f"Found: {data}"
         )
     return data
 
 
-def _split(path: Path, keys: tuple, x: Any, y: Any, report: list[str]) -> H5Split:
+def _split(path: Path, key: str, x: Any, y: Any) -> H5Split:
     """The split of images `x` and labels `y`, if they have the shapes of such."""
     if x.ndim != 4 or x.shape[3] not in (1, 3):
-        raise ValueError(f"{keys[0]} must be (N, H, W, C). Found: shape {x.shape}")
+        raise ValueError(f"x_{key} must be (N, H, W, C). Found: shape {x.shape}")
     if y.shape not in ((len(x),), (len(x), 1)):
         raise ValueError(
-            f"{keys[1]} must be (N,) or (N, 1), for {len(x)} images. "
+            f"y_{key} must be (N,) or (N, 1), for {len(x)} images. "
             f"Found: shape {y.shape}"
         )
     labels = y[()].reshape(-1)
     classes = (labels >= 0) & (labels < 2**31) & (np.floor(labels) == labels)
     if not classes.all():
         raise ValueError(
-            f"{keys[1]} must number classes. Found: {np.unique(labels[~classes])[:12]}"
+            f"y_{key} must number classes. Found: {np.unique(labels[~classes])[:12]}"
         )
     white = 255 if x.dtype.kind != "f" or np.max(x[:64]) > 1 + OVERSHOOT else 1
-    scaled = f", {x.dtype} to 255, divided by it" if white == 255 else ""
-    size = "x".join(str(n) for n in x.shape[1:])
-    report.append(f"{keys[0]}: {len(x)} images {size}{scaled}")
-    report.append(f"{keys[1]}: classes {labels.min():g} to {labels.max():g}")
-    return H5Split(path, keys[0], x.shape[1:], white, labels.astype("int32"))
+    return H5Split(path, f"x_{key}", x.shape[1:], white, labels.astype("int32"))
+
+
+def _lines(split: H5Split, dtype: Any) -> list[str]:
+    scaled = f", {dtype} to 255, divided by it" if split.white == 255 else ""
+    size, labels = "x".join(map(str, split.image_shape)), split.labels
+    return [
+        f"{split.key}: {len(split)} images {size}{scaled}",
+        f"y{split.key[1:]}: classes {labels.min()} to {labels.max()}",
+    ]

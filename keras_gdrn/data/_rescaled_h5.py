@@ -37,7 +37,7 @@ def h5_report(path: str | os.PathLike) -> str:
 
     Raises:
         FileNotFoundError: If there is no such file or folder, or no file in it.
-        OSError, ValueError: As `read_h5`, but for the values of the images.
+        OSError, ValueError: As `rescaled_h5`, but for the values of the images.
 
     Example:
 
@@ -74,13 +74,19 @@ def rescaled_h5(
 
     The elements and their order are those of `rescaled`. The files are the authors', or
     written by `write_h5`: one for training and validation, and one for each size factor
-    of the test set. What `read_h5` says about them holds here too; `h5_report` shows
-    it. Names tell the size factors: `…_scte0p841.h5` that of a test set,
-    `…_sctr1p000…` that of training images, or 1 where there is none. Where a test set
-    has a file of its own and is beside training images too, its own is read.
+    of the test set. `h5_report` shows what they hold. Names tell the size factors:
+    `…_scte0p841.h5` that of a test set, `…_sctr1p000…` that of training images, or 1
+    where there is none. Where a test set has a file of its own and is beside training
+    images too, its own is read.
 
-    Images that are stored in chunks of several are read into memory, those of two
-    splits at most; others as they are asked for.
+    The layout is that of MNIST Large Scale, of the same laboratory: the keys `x_train,
+    x_val, x_test, y_train, y_val, y_test`, or some of these pairs; images `(N, H, W,
+    C)`, labels `(N,)` or `(N, 1)`. In a file of test images, one image takes the place
+    of the training images, `(1, H, W, C)` or `(H, W, C)`; it is left out. Values are of
+    [0, 1], or of 0 to 255 and then divided by 255: integers always are, floats where
+    the first 64 images have values above 1.3. What the cubic carried outside of [0, 1],
+    by at most 0.3, is clipped. Images that are stored in chunks of several are read
+    into memory; others as they are asked for.
 
     Args:
         folder: Folder of the files, `*.h5`; hidden ones are skipped.
@@ -95,7 +101,7 @@ def rescaled_h5(
 
     Raises:
         ValueError: If an argument is out of its range, two files have the split, or
-            what the file has is not as in `read_h5`.
+            what a file has is of another layout, or is not stored in it as numbers.
         FileNotFoundError: If no file has the split at this size factor; says what
             there is.
         OSError: If a file is not complete.

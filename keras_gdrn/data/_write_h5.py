@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 from keras_gdrn._checks import check_factor
 from keras_gdrn.data._datasets import dataset_info
@@ -48,16 +47,12 @@ def write_h5(
     """
     import h5py
 
-    info, limit, canvas = (
-        dataset_info(name),
-        options.get("limit"),
-        options.get("canvas"),
-    )
+    info, limit = dataset_info(name), options.get("limit")
     if not isinstance(splits, (tuple, list)) or not set(KEYS) >= set(splits) > set():
         raise ValueError(
             f"`splits` must be some of {tuple(KEYS)}. Received: splits={splits!r}"
         )
-    sizes = {canvas_of(info, split, canvas) for split in splits}
+    sizes = {canvas_of(info, split, options.get("canvas")) for split in splits}
     if len(sizes) > 1:
         raise ValueError(
             f"Test images of {name} have a canvas of {info.test_canvas} pixels, "
@@ -73,20 +68,13 @@ def write_h5(
     partial = path.with_suffix(".partial")
     with h5py.File(partial, "w") as file:
         for split, batches in data.items():
-            _write_split(file, KEYS[split], batches, counts[split], shape)
+            count = counts[split]
+            x = file.create_dataset(f"x_{KEYS[split]}", (count, *shape), "float32")
+            y = file.create_dataset(f"y_{KEYS[split]}", (count, 1), "int32")
+            for number, (images, labels) in enumerate(batches.as_numpy_iterator()):
+                rows = slice(number * CHUNK, number * CHUNK + len(labels))
+                x[rows], y[rows] = images, labels[:, None]
     return partial.replace(path)
-
-
-def _write_split(file: Any, key: str, batches: Any, count: int, shape: tuple) -> None:
-    x = file.create_dataset(f"x_{key}", (count, *shape), "float32")
-    y = file.create_dataset(f"y_{key}", (count, 1), "int32")
-    start = 0
-    for images, labels in batches.as_numpy_iterator():
-        stop = start + len(labels)
-        x[start:stop], y[start:stop] = images, labels[:, None]
-        start = stop
-    if start != count:
-        raise ValueError(f"{key} was to have {count} images and has {start}.")
 
 
 def _file_name(name: str, counts: dict[str, int], shape: tuple, factor: float) -> str:

@@ -34,11 +34,7 @@ def refuse(arguments: Mapping[str, Any]) -> None:
 def training_and_tests(
     x: Any, y: Any, validation_data: Any, validation_split: float
 ) -> tuple[Any, Mapping[float, Any]]:
-    """Training data as `training.fit` takes them, and test data by size factor.
-
-    Args:
-        x, y, validation_data, validation_split: As `GaussDerResNetHyperModel.fit`.
-    """
+    """Training data as `training.fit` takes them, and test data by size factor."""
     if y is not None and (callable(x) or hasattr(x, "element_spec")):
         raise FatalValueError(
             "`y` must be left out where `x` has the labels, or `x` be an array of "
@@ -70,28 +66,10 @@ def check_batches(data: Any, sizes: tuple[int, ...]) -> None:
         )
 
 
-def check_watched(callbacks: Iterable[Any]) -> None:
-    """Raises an error if a callback waits for what comes after the training."""
-    for callback in callbacks:
-        watched = str(getattr(callback, "monitor", None))
-        # A `ModelCheckpoint` has a monitor, but may not use it.
-        if getattr(callback, "save_best_only", True) and watched.startswith("val_"):
-            raise FatalValueError(
-                'A callback of a trial must watch "loss" or "accuracy", of the '
-                "training; the validation comes after it. Received: "
-                f"{type(callback).__name__} with monitor={watched!r}"
-            )
-
-
 def check_objective(callbacks: Iterable[Any], found: Mapping[str, float]) -> None:
-    """Raises an error, before the training, if a trial will not have the objective.
-
-    Args:
-        callbacks: Those of Keras Tuner's know the tuner.
-        found: The objectives that a trial has.
-    """
+    """Raises an error, before the training, if a trial will not have the objective."""
     for callback in callbacks:
-        tuner = getattr(callback, "tuner", None)
+        tuner = getattr(callback, "tuner", None)  # of Keras Tuner's own
         if tuner is not None and not tuner.oracle.objective.has_value(found):
             raise FatalValueError(
                 f"The objective must be of {', '.join(found)}; val_accuracy needs "

@@ -13,12 +13,10 @@ from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.evaluation._test_data import check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
-from keras_gdrn.tuning._callbacks import Trained, pass_through
 from keras_gdrn.tuning._compute import multiply_adds, parameters
 from keras_gdrn.tuning._data import (
     check_batches,
     check_objective,
-    check_watched,
     data_errors_are_fatal,
     refuse,
     training_and_tests,
@@ -36,9 +34,9 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     `over_budget`.
 
     A network that is beyond the budget, or whose scales reach beyond the image, is not
-    trained: it is reported, and the trial ends with accuracies of zero. (It does not
-    fail: three failed trials in a row would stop the search. Where scales reach beyond
-    the image, `multiply_adds` are those of one scale channel at σ_0 = 1.)
+    trained: the trial ends with accuracies of zero. (It does not fail: three failed
+    trials in a row would stop the search. Where scales reach beyond the image,
+    `multiply_adds` are those of one scale channel at σ_0 = 1.)
 
     Args:
         input_shape: Shape of an image, `(height, width, channels)`.
@@ -82,7 +80,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 f"Received: single_scale_epochs={single_scale_epochs}"
             )
         self.shape = {"input_shape": input_shape, "classes": classes}
-        self.space = space or SearchSpace.for_images(max(input_shape[:-1]))
+        self._side = max(input_shape[:-1])
+        self.space = space or SearchSpace.for_images(self._side)
         self.base_recipe = recipe
         self.single_scale_epochs = single_scale_epochs
         self.max_parameters = max_parameters
@@ -132,14 +131,11 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     ) -> dict[str, float]:
         """Train the model and return its accuracies, unless it is over the budget.
 
-        Keras Tuner calls it with what `tuner.search` is given.
-
         Args:
             hp, model: Hyperparameters and model of a trial.
             x, y: Training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
-                Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches as
-                `keras_gdrn.training.fit` takes it (where the batch size is not
-                searched), or a function from the size of a batch to such a dataset.
+                Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches (where
+                their size is not searched), or a function from that to a dataset.
             validation_data: Arrays `(images, labels)` or batches of size factor 1, or
                 these for each of several size factors, as `scale_generalization` takes
                 them.
@@ -151,10 +147,9 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             seed: Seed of shuffling, augmentation and dropout.
             out: Folder for the checkpoints of this trial, from which the same call goes
                 on. `search_on_ray` gives each trial one.
-            callbacks, verbose: As `keras.Model.fit`. No callback can watch the
-                validation, which comes after the training.
-            **others: None: what else `keras.Model.fit` takes, the recipe and the space
-                decide. The error says what to write instead.
+            callbacks, verbose: As `keras.Model.fit`. The validation comes after the
+                training: a callback can watch "loss" and "accuracy" only.
+            **others: None: the error says what to write instead.
 
         Returns:
             The objectives and the cost of the network, by name.
@@ -164,7 +159,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 argument does not fit. It ends the search.
         """
         refuse(others)
-        check_watched(callbacks)
         data, tests = training_and_tests(x, y, validation_data, validation_split)
         check_batches(data, self.space.batch_size)
         check_objective(callbacks, _objectives(dict.fromkeys(tests, 0.0)))
@@ -181,14 +175,15 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             return data(stage.recipe.batch_size) if callable(data) else data
 
         stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
-        trained = Trained()
-        options = {"seed": seed, "callbacks": [*callbacks, trained], "out": out}
+        epochs_here = []  # in this process
+        note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
+        options = {"seed": seed, "callbacks": [*callbacks, note], "out": out}
         with data_errors_are_fatal():
             # A trial that diverges is a bad one, not a failure.
             train_in_stages(
                 model, stages, batches, check_finite=False, verbose=verbose, **options
             )
-            if not trained.now:  # but before: what is judged is what is kept
+            if not epochs_here:  # but in one that was killed afterwards
                 pass_through(callbacks, model)
             result = scale_generalization(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
@@ -226,20 +221,26 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 return f"{count:,} {what}, the budget is {budget:,}"
         return None
 
-    @property
-    def _side(self) -> int:
-        return max(self.shape["input_shape"][:-1])
-
     def _check_reach(self) -> None:
         ratio, blocks = max(self.space.ratio), max(self.space.blocks)
         sigma = ratio ** (blocks + 1)
         if sigma > self._side:
             raise ValueError(
-                f"`space` must not reach beyond the image of {self._side} pixels, as "
-                "the default space does not. "
+                f"`space` must not reach beyond the image of {self._side} pixels. "
                 f"Received: space with ratio {ratio:g} and {blocks} blocks, which "
                 f"reach {sigma:.1f} pixels"
             )
+
+
+def pass_through(
+    callbacks: Sequence[keras.callbacks.Callback], model: keras.Model
+) -> None:
+    """An epoch without training: Keras Tuner keeps a checkpoint of every trial."""
+    every = keras.callbacks.CallbackList(list(callbacks), model=model)
+    every.on_train_begin()
+    every.on_epoch_begin(0)
+    every.on_epoch_end(0)
+    every.on_train_end()
 
 
 def _reach(architecture: Mapping[str, Any]) -> float:

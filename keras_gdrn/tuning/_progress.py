@@ -1,7 +1,6 @@
 """One line that tells how far a search has come."""
 
 import sys
-import time
 
 import keras_tuner
 from keras_tuner.engine.trial import Trial, TrialStatus
@@ -17,11 +16,8 @@ class Progress:
     """
 
     def __init__(self, oracle: keras_tuner.Oracle):
-        self.oracle = oracle
-        self.verbose = oracle.verbose
-        self.begun = time.perf_counter()
-        self.deaths = 0
-        self.shown = ""
+        self.oracle, self.verbose = oracle, oracle.verbose
+        self.deaths, self.shown = 0, ""
 
     def __enter__(self) -> "Progress":
         self.oracle.verbose = 0
@@ -34,38 +30,36 @@ class Progress:
 
     def show(self, running: int) -> None:
         line = self._line(running)
-        if sys.stdout.isatty():
-            minutes = (time.perf_counter() - self.begun) / 60
-            print(f"\r\033[K{line}; {minutes:.1f} min", end="", flush=True)
-        elif line != self.shown:
-            print(line, flush=True)
+        if line != self.shown:
+            self._say(line, end="" if sys.stdout.isatty() else "\n")
         self.shown = line
 
-    def died(self, name: str, cause: str) -> None:
+    def died(self, trial: Trial, cause: str) -> None:
         self.deaths += 1
-        self._say(f"Trial {name}: its process died. {cause}")
+        self._say(f"Trial {trial.trial_id}: its process died. {cause}")
 
     def ended(self, trial: Trial) -> None:
         if trial.status != TrialStatus.COMPLETED and trial.message:
             reason = trial.message.strip().splitlines()[-1]
             self._say(f"Trial {trial.trial_id} failed: {reason}")
 
-    def _say(self, text: str) -> None:
-        print(f"\r\033[K{text}" if sys.stdout.isatty() else text, flush=True)
+    def _say(self, text: str, end: str = "\n") -> None:
+        over = "\r\033[K" if sys.stdout.isatty() else ""  # the line that is there
+        print(f"{over}{text}", end=end, flush=True)
 
     def _line(self, running: int) -> str:
         trials = [self.oracle.trials[name] for name in self.oracle.end_order]
         done = [trial for trial in trials if trial.status == TrialStatus.COMPLETED]
         of = f" of {self.oracle.max_trials}" if self.oracle.max_trials else ""
-        parts = [
-            f"Trials: {len(trials)}{of} ended, {running} running",
-            f"{len(trials) - len(done)} failed",
-        ]
+        line = (
+            f"Trials: {len(trials)}{of} ended, {running} running, "
+            f"{len(trials) - len(done)} failed"
+        )
         if self.deaths:
-            parts.append(f"{self.deaths} processes died")
+            line += f", {self.deaths} processes died"
         if done:
             sign = 1 if self.oracle.objective.direction == "max" else -1
             best = max(done, key=lambda trial: sign * trial.score)
             name = self.oracle.objective.name
-            parts.append(f"best {name} {best.score:.4f} (trial {best.trial_id})")
-        return ", ".join(parts)
+            line += f", best {name} {best.score:.4f} (trial {best.trial_id})"
+        return line

@@ -1,23 +1,19 @@
 """Searching on several processes, GPUs and machines: Keras Tuner decides, Ray runs."""
 
-import contextlib
 import copy
-import dataclasses
+import itertools
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import keras
 import keras_tuner
 from keras_tuner.engine.trial import Trial, TrialStatus
 
-from keras_gdrn.training import OutOfTime, TimeLimit
-from keras_gdrn.tuning._one_trial import keras_state, run_one_trial
+from keras_gdrn.tuning._one_trial import run_one_trial
 from keras_gdrn.tuning._progress import Progress
 from keras_gdrn.tuning._ray_cluster import Cluster, cluster
-from keras_gdrn.tuning._resumed import forget_unbegun, reload_grid, whole_files
-
-_ENDED = (TrialStatus.COMPLETED, TrialStatus.FAILED)
+from keras_gdrn.tuning._resume import resume, whole_files
 
 
 def search_on_ray(
@@ -28,22 +24,22 @@ def search_on_ray(
     cpus: float | None = None,
     gpus: float | None = None,
     max_retries: int = 3,
-    max_minutes: float | TimeLimit | None = None,
     **fit_kwargs: Any,
 ) -> None:
     """Do what `tuner.search` does, with each trial in a fresh process that Ray runs.
 
     Any tuner and hypermodel of Keras Tuner will do. The tuner's oracle stays in this
     process and decides; its folder is a usual one, and `results_summary()`,
-    `get_best_hyperparameters()`, `get_best_models()` and `reload()` work as ever.
+    `get_best_hyperparameters()`, `get_best_models()` and `reload()` work as ever. The
+    oracle gets all that a trial reports, step by step, when the trial ends.
 
     A trial whose process dies, be it killed, out of memory or with its machine, is run
     again. If the `fit` of its hypermodel has an argument `out`, as that of
     `GaussDerResNetHyperModel`, it gets a folder of the trial for checkpoints, and the
-    trial goes on from there. If this process dies, or is interrupted by Ctrl-C, the
-    same call (of a tuner with the same folder and `overwrite=False`) goes on: no trial
-    that has ended is run again, and none is lost. Each trial draws random numbers of
-    its own, by the seed of the oracle and its number.
+    trial resumes there. If this process dies, or is interrupted by Ctrl-C, the same
+    call (of a tuner with the same folder and `overwrite=False`) resumes the search: no
+    trial that has ended is run again, and none is lost. Each trial draws random numbers
+    of its own, by the seed of the oracle and its number.
 
     Without an address, Ray runs on this machine, where nothing outside can reach it.
     A cluster runs whatever reaches it, and belongs in a private network.
@@ -64,14 +60,12 @@ def search_on_ray(
         max_retries: So many times a trial is run again after its process has died;
             then it has failed. (For a trial that ends by an error, see
             `max_retries_per_trial` of Keras Tuner.)
-        max_minutes: Begin no trial that would end later, judged by the longest so far.
 
     Raises:
         ImportError: If Ray is not installed: `pip install keras_gdrn[ray]`.
         ValueError: If an argument does not fit, or there are no such resources.
-        FileNotFoundError: If a machine of the cluster does not see the folder.
-        OutOfTime: If `max_minutes` ended before the search did; the same call goes on.
-        RuntimeError: As `tuner.search`, after several failed trials in a row.
+        RuntimeError: As `tuner.search`, after several failed trials in a row; or if a
+            machine of the cluster does not see the folder, as soon as a trial is there.
 
     Example:
 
@@ -79,33 +73,22 @@ def search_on_ray(
     >>> search_on_ray(tuner, images, labels, validation_split=0.2, parallel=4)
     >>> tuner.results_summary()
     """
-    if max_retries < 0:
-        raise ValueError(
-            f"`max_retries` must be at least 0. Received: max_retries={max_retries}"
-        )
-    limit = max_minutes
-    if not isinstance(limit, TimeLimit):
-        limit = TimeLimit(limit)
+    for name, value, least in (
+        ("max_retries", max_retries, 0),
+        ("parallel", parallel, 1),
+    ):
+        if value is not None and value < least:
+            raise ValueError(
+                f"`{name}` must be at least {least}. Received: {name}={value}"
+            )
     tuner.directory = str(Path(tuner.directory).absolute())  # other processes' too
-    given = (fit_args, fit_kwargs)
     with (
-        cluster(address, parallel, cpus, gpus, given) as found,
+        cluster(address, parallel, cpus, gpus) as found,
         whole_files(tuner),
         Progress(tuner.oracle) as progress,
     ):
-        found.check_folder(Path(tuner.project_dir))
-        _Search(tuner, given, found, limit, max_retries, progress).run()
-
-
-@dataclasses.dataclass
-class _Run:
-    """A trial that is being run, for the `attempt`-th time."""
-
-    trial: Trial
-    slot: str
-    begun: float
-    attempt: int = 1
-    state: dict | None = None  # at its end
+        resume(tuner)
+        _Search(tuner, (fit_args, fit_kwargs), found, max_retries, progress).run()
 
 
 class _Search:
@@ -114,113 +97,83 @@ class _Search:
         tuner: keras_tuner.Tuner,
         given: tuple,
         found: Cluster,
-        limit: TimeLimit,
         max_retries: int,
         progress: Progress,
     ):
-        self.oracle = tuner.oracle
-        self.cluster = found
-        self.limit = limit
-        self.max_retries = max_retries
-        self.progress = progress
+        self.oracle, self.cluster, self.ray = tuner.oracle, found, found.ray
+        self.max_retries, self.progress = max_retries, progress
         sent = copy.copy(tuner)
-        sent.oracle = None  # it is never asked there
-        self.given = found.put((sent, self.oracle.objective, *given))
+        sent.oracle = None  # it stays here
+        self.given = self.ray.put((sent, self.oracle.objective, *given))
         self.task = found.task(run_one_trial)
-        forget_unbegun(self.oracle)
-        reload_grid(self.oracle)
-        self.ended = {
-            name: trial.status
-            for name, trial in self.oracle.trials.items()
-            if trial.status in _ENDED
-        }
-        self.running: dict[Any, _Run] = {}
+        ended = (TrialStatus.COMPLETED, TrialStatus.FAILED)
+        trials = self.oracle.trials.items()
+        self.ended = {name: t.status for name, t in trials if t.status in ended}
+        self.slots = map(str, itertools.count())
+        # Each with how often it has been begun, by what Ray returns of it.
+        self.running: dict[Any, tuple[Trial, int]] = {}
 
     def run(self) -> None:
         try:
             while self._begin_trials() or self.running:
+                self.progress.show(len(self.running))
                 if not self.running:  # the oracle wants to wait
                     time.sleep(1)
-                for reports in self.cluster.wait(list(self.running)):
-                    self._next_report(reports)
-                self.progress.show(len(self.running))
-            if self._has_no_time():
-                raise OutOfTime("Out of time")
+                    continue
+                for result in self.ray.wait(list(self.running), timeout=1)[0]:
+                    self._finish(result)
+            self.progress.show(0)
         finally:
-            self.cluster.cancel(list(self.running))
+            for result in self.running:
+                self.ray.cancel(result, force=True)
 
     def _begin_trials(self) -> bool:
         """Begins as many as there is room for; whether there may be others later."""
         while len(self.running) < self.cluster.slots():
-            if self._has_no_time():
-                return False
-            slot = self._free_slot()
-            trial = self.oracle.create_trial(slot)
+            # Keras Tuner gives one trial at a time to each name.
+            trial = self.oracle.create_trial(next(self.slots))
             if trial.status != TrialStatus.RUNNING:
                 return trial.status == TrialStatus.IDLE
-            if trial.trial_id in self.ended:
-                self._end_again(trial, slot)
+            if (
+                trial.trial_id in self.ended
+            ):  # while it was noted, its driver was killed
+                trial.status = self.ended.pop(trial.trial_id)
+                self._end(trial)
             else:
-                self._begin(_Run(trial, slot, time.perf_counter()))
+                self._begin(trial)
         return True
 
-    def _has_no_time(self) -> bool:
-        return self.limit.is_reached() and self.oracle.remaining_trials() != 0
-
-    def _free_slot(self) -> str:
-        """A name for Keras Tuner, which gives one trial at a time to each."""
-        taken = {run.slot for run in self.running.values()}
-        # At first those of a search that was interrupted in this process.
-        names = [*self.oracle.ongoing_trials, *map(str, range(len(taken) + 1))]
-        return next(name for name in names if name not in taken)
-
-    def _end_again(self, trial: Trial, slot: str) -> None:
-        """A trial that had ended just before the driver was killed."""
-        trial.status = self.ended.pop(trial.trial_id)
-        if trial.trial_id in self.oracle.end_order:
-            del self.oracle.ongoing_trials[slot]
-            self.oracle.save()
-        else:
-            self._end(trial)
-
-    def _begin(self, run: _Run) -> None:
-        trial = run.trial
+    def _begin(self, trial: Trial, attempt: int = 1) -> None:
         trial.metrics = Trial(trial.hyperparameters).metrics  # of no earlier attempt
-        arguments = (trial.get_state(), self.oracle.seed, keras_state())
-        self.running[self.task.remote(self.given, *arguments)] = run
+        given = self.given, trial.get_state(), self.oracle.seed
+        policy = keras.config.dtype_policy().name
+        self.running[self.task.remote(*given, policy)] = trial, attempt
 
-    def _next_report(self, reports: Iterator) -> None:
-        run = self.running[reports]
+    def _finish(self, result: Any) -> None:
+        trial, attempt = self.running.pop(result)
         try:
-            report = self.cluster.get(next(reports))
-        except (StopIteration, self.cluster.died) as reason:
-            del self.running[reports]
-            self._is_over(run, reason)
+            reports, state = self.ray.get(result)
+        except self.ray.exceptions.RayTaskError as error:  # one that ends the search
+            raise (error.cause or error) from error
+        except self.ray.exceptions.RayError as error:
+            self._died(trial, attempt, str(error).partition("\n")[0][:200])
             return
-        if isinstance(report, dict):
-            run.state = report
-        else:
-            metrics, step = report
-            self.oracle.update_trial(run.trial.trial_id, metrics, step=step)
+        for metrics, step in reports:
+            self.oracle.update_trial(trial.trial_id, metrics, step=step)
+        self._end(Trial.from_state(state))
 
-    def _is_over(self, run: _Run, reason: Exception) -> None:
-        """A process has ended, or died: the same if the trial had ended before."""
-        if run.state is not None:
-            self.limit.took(time.perf_counter() - run.begun)
-            self._end(Trial.from_state(run.state))
+    def _died(self, trial: Trial, attempt: int, cause: str) -> None:
+        self.progress.died(trial, cause)
+        if attempt <= self.max_retries:
+            self._begin(trial, attempt + 1)
             return
-        name, cause = run.trial.trial_id, str(reason).partition("\n")[0][:200]
-        self.progress.died(name, cause)
-        if run.attempt <= self.max_retries:
-            self._begin(dataclasses.replace(run, attempt=run.attempt + 1))
-            return
-        run.trial.status = TrialStatus.FAILED
-        run.trial.message = f"Its process has died {run.attempt} times: {cause}"
-        self._end(run.trial)
+        trial.status = TrialStatus.FAILED
+        trial.message = f"Its process has died {attempt} times: {cause}"
+        self._end(trial)
 
     def _end(self, trial: Trial) -> None:
-        with contextlib.ExitStack() as after:
-            # Keras Tuner's own save still has the trial among those that go on.
-            after.callback(self.oracle.save)
-            self.oracle.end_trial(trial)
+        ongoing = self.oracle.ongoing_trials
+        for slot in [s for s, t in ongoing.items() if t.trial_id == trial.trial_id]:
+            del ongoing[slot]  # Keras Tuner would do so after it has saved them
+        self.oracle.end_trial(trial)
         self.progress.ended(self.oracle.get_trial(trial.trial_id))

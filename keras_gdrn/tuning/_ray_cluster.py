@@ -4,17 +4,13 @@ import contextlib
 import logging
 import math
 import os
-import secrets
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
 _HERE = "127.0.0.1"
-_ROOM = 128 * 2**20  # bytes of Ray's object store beside the data
 
 
 class Cluster:
@@ -34,167 +30,87 @@ class Cluster:
         gpus: float | None,
         is_local: bool,
     ):
-        self.ray = ray
-        self.parallel = parallel
-        self.is_local = is_local
-        # A process that died, not an error that its trial has raised.
-        self.died = ray.exceptions.RayError
-        self.gpus = min(1, self._total("GPU")) if gpus is None else gpus
-        self.cpus = self._share() if cpus is None else cpus
-        self._check_resources()
+        self.ray, self.parallel = ray, parallel
+        gpus = min(1, self._total("GPU")) if gpus is None else gpus
+        if cpus is None:
+            at_once = parallel or (self._total("GPU") // gpus if gpus else math.inf)
+            cpus = max(1, self._total("CPU") // max(1, at_once)) if is_local else 1
+        self.needed = {"CPU": cpus, "GPU": gpus}
+        self._check(is_local)
 
     def slots(self) -> int:
         """How many trials to run at the same time. Machines may come and go."""
-        if self.parallel:
-            return self.parallel
-        needed = {"CPU": self.cpus, "GPU": self.gpus}
-        fits = [self._total(name) / count for name, count in needed.items() if count]
-        return max(1, math.floor(min(fits, default=1)))
-
-    def put(self, value: Any) -> Any:
-        """Sends a value once."""
-        try:
-            return self.ray.put(value)
-        except TypeError as error:
-            raise ValueError(
-                "What a search on Ray is given must be picklable: arrays, or a "
-                "function that makes a `tf.data.Dataset`, but no data set. "
-                f"Received: {str(error).splitlines()[0]}"
-            ) from error
+        fits = [self._total(name) // n for name, n in self.needed.items() if n]
+        return self.parallel or max(1, int(min(fits, default=1)))
 
     def task(self, function: Callable) -> Any:
-        """A function that runs in a fresh process each time, and yields."""
-        threads = str(max(1, math.ceil(self.cpus)))
+        """A function that runs in a fresh process each time."""
+        threads = str(max(1, math.ceil(self.needed["CPU"])))
         variables = {
             "KERAS_BACKEND": keras.backend.backend(),
             # Otherwise each trial would have as many threads as there are cores.
-            **dict.fromkeys(("TF_NUM_INTRAOP_THREADS", "PJRT_NPROC"), threads),
+            "TF_NUM_INTRAOP_THREADS": threads,
             "TF_NUM_INTEROP_THREADS": threads,
+            "PJRT_NPROC": threads,
         }
-        if self.gpus % 1:  # each takes what it needs, not all of the memory
+        if self.needed["GPU"] % 1:  # each takes what it needs, not all of the memory
             variables["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
             variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
         return self.ray.remote(
-            num_cpus=self.cpus,
-            num_gpus=self.gpus,
+            num_cpus=self.needed["CPU"],
+            num_gpus=self.needed["GPU"],
             max_calls=1,
-            max_retries=0,  # the search counts them, also those for want of memory
-            num_returns="streaming",
+            max_retries=0,  # Ray would not count those for want of memory
             runtime_env={"env_vars": variables},
         )(function)
-
-    def wait(self, generators: list) -> list:
-        """Those of running tasks that have something to tell."""
-        if not generators:
-            return []
-        return self.ray.wait(generators, timeout=1, fetch_local=False)[0]
-
-    def get(self, reference: Any) -> Any:
-        try:
-            return self.ray.get(reference)
-        except self.ray.exceptions.RayTaskError as error:
-            raise (error.cause or error) from error
-
-    def cancel(self, generators: list) -> None:
-        for generator in generators:
-            with contextlib.suppress(self.died):
-                self.ray.cancel(generator, force=True)
-
-    def check_folder(self, folder: Path) -> None:
-        """Raises an error if a machine does not see a folder, or cannot write there."""
-        if self.is_local:
-            return
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        token = secrets.token_hex(8)
-        sign = folder / f"partial-{token}"
-        sign.touch()
-        task = self.ray.remote(num_cpus=0, max_retries=0)(_answer)
-        nodes = [node for node in self.ray.nodes() if node["Alive"]]
-        asked = {}
-        for node in nodes:
-            where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            answer = f"{sign}-{node['NodeID']}"
-            found = task.options(scheduling_strategy=where).remote(str(sign), answer)
-            asked[node["NodeManagerHostname"]] = found, Path(answer)
-        blind = [
-            name
-            for name, (found, answer) in asked.items()
-            if not self.ray.get(found) or not answer.exists()
-        ]
-        for path in folder.glob(f"partial-{token}*"):
-            path.unlink()
-        if blind:
-            raise FileNotFoundError(
-                "The folder of the search must be one that all machines see, and can "
-                f"write; these do not: {', '.join(blind)}. Received: {folder}"
-            )
 
     def _total(self, name: str) -> float:
         return self.ray.cluster_resources().get(name, 0)
 
-    def _share(self) -> float:
-        if not self.is_local:
-            return 1
-        trials = self.parallel or (self._total("GPU") // self.gpus if self.gpus else 0)
-        return max(1, self._total("CPU") // trials) if trials else 1
-
-    def _check_resources(self) -> None:
+    def _check(self, is_local: bool) -> None:
         nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
-        needed = {"CPU": self.cpus, "GPU": self.gpus}
-        if any(all(node.get(n, 0) >= c for n, c in needed.items()) for node in nodes):
+        needed = self.needed.items()
+        if any(all(node.get(n, 0) >= c for n, c in needed) for node in nodes):
             return
         message = (
-            f"a trial needs {self.cpus:g} CPU cores and {self.gpus:g} GPUs, and no "
-            f"machine has both. There are {self._total('CPU'):g} and "
-            f"{self._total('GPU'):g}"
+            f"a trial needs {self.needed['CPU']:g} CPU cores and "
+            f"{self.needed['GPU']:g} GPUs, and no machine has both. There are "
+            f"{self._total('CPU'):g} and {self._total('GPU'):g}"
         )
-        if self.is_local:
+        if is_local:
             raise ValueError(f"`cpus` and `gpus` must fit: {message}")
         print(f"Waiting for other machines: {message}")
 
 
 @contextlib.contextmanager
 def cluster(
-    address: str | None,
-    parallel: int | None,
-    cpus: float | None,
-    gpus: float | None,
-    given: Any,
+    address: str | None, parallel: int | None, cpus: float | None, gpus: float | None
 ) -> Iterator[Cluster]:
     """Ray at an address, or on this machine until the context ends.
 
     If this process has called `ray.init` already, that one is used, and left running.
     """
-    if parallel is not None and parallel < 1:
-        raise ValueError(f"`parallel` must be at least 1. Received: {parallel}")
     ray = _imported(address is None)
     ours = not ray.is_initialized()
-    is_local = ours and address is None
     if ours:
-        _start(ray, address, parallel, cpus, _bytes(given))
+        _start(ray, address, math.ceil((parallel or 1) * (cpus or 1)))
     try:
-        yield Cluster(ray, parallel, cpus, gpus, is_local)
+        yield Cluster(ray, parallel, cpus, gpus, ours and address is None)
     finally:
         if ours:
             ray.shutdown()
 
 
-def _start(
-    ray: Any, address: str | None, parallel: int | None, cpus: float | None, data: int
-) -> None:
+def _start(ray: Any, address: str | None, cores: int) -> None:
     options = {"address": address, "log_to_driver": False}
     if address is None:
         everywhere = range(os.cpu_count() or 1)
         available = getattr(os, "sched_getaffinity", lambda _: everywhere)
-        wanted = math.ceil((parallel or 1) * (cpus or 1))
-        options |= {
-            "address": "local",
-            "num_cpus": max(len(available(0)), wanted),
-            "object_store_memory": _ROOM + data,
-            "include_dashboard": False,
-        }
-    found = ray.init(logging_level=logging.ERROR, **options)
+        cores = max(len(available(0)), cores)
+        options |= {"address": "local", "num_cpus": cores, "include_dashboard": False}
+    with warnings.catch_warnings():  # JAX warns of a fork: it only starts a program
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        found = ray.init(logging_level=logging.ERROR, **options)
     if found.dashboard_url:
         print(f"Ray's dashboard: http://{found.dashboard_url}")
     if address is None and found.address_info["node_ip_address"] != _HERE:
@@ -219,18 +135,3 @@ def _imported(local: bool) -> Any:
             "A search in several processes needs Ray: `pip install keras_gdrn[ray]`"
         ) from error
     return ray
-
-
-def _bytes(given: Any) -> int:
-    """What arrays take, about."""
-    arrays = keras.tree.flatten(given)
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-
-
-def _answer(sign: str, answer: str) -> bool:
-    """On another machine: whether it sees a file, beside which it writes one."""
-    if not Path(sign).exists():
-        return False
-    with contextlib.suppress(OSError):
-        Path(answer).touch()
-    return True

@@ -1,21 +1,29 @@
 """The benchmarks are scripts, run on little data."""
 
+import importlib
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests import without
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests._commands import ROOT, modules_of
 
 
 @pytest.fixture
-def benchmarks(monkeypatch):
-    """The modules of the folder can be imported."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+def gpu():
+    """The modules of `benchmarks/gpu`, by name."""
+    with modules_of(ROOT / "benchmarks"):
+        sys.path.insert(0, str(ROOT / "benchmarks" / "gpu"))
+        yield importlib.import_module
+
+
+@pytest.fixture
+def studies():
+    """The modules of `benchmarks/studies`, by name."""
+    with modules_of(ROOT / "benchmarks" / "studies"):
+        yield importlib.import_module
 
 
 @pytest.fixture

@@ -14,17 +14,13 @@ from keras_gdrn.layers import ScaleChannels
 
 
 @pytest.fixture
-def peers(benchmarks):
-    import peer_networks
-
-    return peer_networks
+def peers(studies):
+    return studies("peer_networks")
 
 
 @pytest.fixture
-def magnified(benchmarks):
-    from magnify import magnified
-
-    return magnified
+def magnified(studies):
+    return studies("magnify").magnified
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +117,8 @@ def test_layers_at_several_scales_give_what_they_give_at_each(peers, images):
     for layer in (peers.Foveation(28), peers.HermiteConv(4, 1.2)):
         both = keras.ops.convert_to_numpy(ScaleChannels(layer, [0.5, 2.0])(images))
         for index, scale in enumerate((0.5, 2.0)):
-            alone = at_scale(layer, images, scale)
-            np.testing.assert_allclose(both[:, index], alone, atol=1e-5)
+            own = at_scale(layer, images, scale)
+            np.testing.assert_allclose(both[:, index], own, atol=1e-5)
 
 
 def test_the_canvas_of_mnist_is_larger_in_the_test(table_of, tmp_path, monkeypatch):
@@ -134,14 +130,14 @@ def test_the_canvas_of_mnist_is_larger_in_the_test(table_of, tmp_path, monkeypat
 
     monkeypatch.setattr(keras_gdrn.data, "rescaled_arrays", instead)
     little = ["--epochs", 1, "--limit", 10, "--out", tmp_path]
-    table_of("peers.py", "--dataset", "mnist", "--only", "foveated", *little)
+    table_of("studies/peers.py", "--dataset", "mnist", "--only", "foveated", *little)
     assert asked == {"train": ("mnist", 40), "test": ("mnist", 56)}
 
 
 @pytest.mark.slow
 def test_every_network_has_a_row(table_of, tmp_path):
     little = ["--epochs", 1, "--limit", 20, "--out", tmp_path]
-    rows = table_of("peers.py", "--only", "foveated", "sesn", *little)
+    rows = table_of("studies/peers.py", "--only", "foveated", "sesn", *little)
     assert [title for title, *_ in rows] == ["foveated, 7 scales", "SESN, 5 scales"]
     for _, *accuracies, parameters, _, _ in rows:
         assert len(accuracies) == 9

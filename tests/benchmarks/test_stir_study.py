@@ -9,16 +9,8 @@ import pytest
 from keras_gdrn.data import stir_arrays
 
 
-@pytest.fixture
-def studies(monkeypatch):
-    from tests.benchmarks.conftest import ROOT
-
-    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "studies")
-
-
 def test_the_widest_range_within_tolerance_is_chosen(studies):
-    import stir
-
+    stir = studies("stir")
     accuracies = {(1, 3): 0.98, (1, 4): 0.99, (0, 3): 0.976, (0, 4): 0.96, (2, 3): 1.0}
     validation = {some: np.full(16, value) for some, value in accuracies.items()}
     assert stir.chosen_scales(validation, slice(1, 3)) == (1, 4)
@@ -27,8 +19,7 @@ def test_the_widest_range_within_tolerance_is_chosen(studies):
 
 
 def test_cut_images_keep_what_is_not_black(studies):
-    import stir
-
+    stir = studies("stir")
     images, _ = stir_arrays("emoji", "train", 32)
     cut = stir.cut(images, 40, seed=0)
     assert cut.shape == (36, 40, 40, 1)
@@ -38,8 +29,7 @@ def test_cut_images_keep_what_is_not_black(studies):
 
 
 def test_published_accuracies_are_read(studies):
-    import stir_report
-
+    stir_report = studies("stir_report")
     means = {k: v.mean() for k, v in stir_report.published("emoji", 1).items()}
     assert len(means) == 11
     assert max(means, key=means.get) == "ensemble"

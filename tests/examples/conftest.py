@@ -1,18 +1,41 @@
 """The examples are scripts: their folder is what Python would search first."""
 
-from pathlib import Path
+import importlib
+import sys
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+from tests._commands import ROOT, modules_of
+
+EXAMPLES, PAPER = ROOT / "examples", ROOT / "examples" / "paper"
 
 
 @pytest.fixture
-def examples(monkeypatch) -> Path:
-    monkeypatch.syspath_prepend(EXAMPLES)
-    return EXAMPLES
+def examples():
+    with modules_of(EXAMPLES):
+        yield EXAMPLES
+
+
+@pytest.fixture
+def paper():
+    """The modules of the reproduction, by name: `paper("run")`."""
+    with modules_of(PAPER):
+        yield importlib.import_module
 
 
 @pytest.fixture(autouse=True)
 def _without_graphs(step_by_step):
     """What is trained here is trained for a step or two."""
+
+
+@pytest.fixture
+def main(monkeypatch, tmp_path):
+    """Runs the main function of a module in an empty folder."""
+
+    def run(module, *arguments):
+        monkeypatch.chdir(tmp_path)
+        command = [f"{module.__name__}.py", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", command)
+        module.main()
+
+    return run

@@ -1,13 +1,18 @@
 """A run becomes weights and a card that `from_preset` can load."""
 
+import importlib
 import json
-import sys
 
 import keras
 import numpy as np
 import pytest
 
 from keras_gdrn.models import _from_preset, architecture, from_preset
+
+
+@pytest.fixture
+def script(examples):
+    return importlib.import_module("make_trained")
 
 
 @pytest.fixture
@@ -25,16 +30,20 @@ def run(tmp_path):
     return folder
 
 
-def test_weights_and_card_are_those_of_the_run(examples, run, tmp_path, monkeypatch):
-    import make_trained
-
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [(), ("--limit", 2, "--canvas", 24)])
+def test_weights_and_card_are_those_of_the_run(
+    script, main, run, tmp_path, monkeypatch, limit
+):
     out = tmp_path / "trained"
-    command = ["make_trained.py", str(run), "digits", "--out", str(out)]
-    monkeypatch.setattr(sys, "argv", [*command, "--limit", "2", "--canvas", "24"])
-    make_trained.main()
+    if not limit:  # a run that was tested on all images is not tested again
+        monkeypatch.setattr(script, "scale_generalization", None)
+    main(script, run, "digits", "--out", out, "--shift-images", 2, *limit)
     monkeypatch.setattr(_from_preset, "FOLDER", out)
     card = _from_preset.list_presets()["digits"]
-    assert (card.test_images, card.shift_images) == (2, 2)
+    assert (card.test_images, card.shift_images) == (2 if limit else 797, 2)
+    if not limit:
+        assert card.accuracy == {"0.5": 0.25, "1.414": 0.33333}
     assert card.command == "python x.py (seed 3)"
     assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
     expected = keras.models.load_model(run / "model.keras", compile=False)
@@ -44,25 +53,6 @@ def test_weights_and_card_are_those_of_the_run(examples, run, tmp_path, monkeypa
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_a_run_that_was_tested_on_all_images_is_not_tested_again(
-    examples, run, tmp_path, monkeypatch
-):
-    import make_trained
-
-    out = ["--out", str(tmp_path), "--shift-images", "2"]
-    command = ["make_trained.py", str(run), "digits", *out]
-    monkeypatch.setattr(sys, "argv", command)
-    monkeypatch.setattr(make_trained, "evaluate", None)
-    make_trained.main()
-    monkeypatch.setattr(_from_preset, "FOLDER", tmp_path)
-    card = _from_preset.list_presets()["digits"]
-    assert card.accuracy == {"0.5": 0.25, "1.414": 0.33333}
-    assert card.test_images == 797
-
-
-def test_incomplete_run_is_an_error_in_one_line(examples, tmp_path, monkeypatch):
-    import make_trained
-
-    monkeypatch.setattr(sys, "argv", ["make_trained.py", str(tmp_path), "digits"])
+def test_an_incomplete_run_is_an_error_in_one_line(script, main, tmp_path):
     with pytest.raises(SystemExit, match=r"error: .*results\.json"):
-        make_trained.main()
+        main(script, tmp_path, "digits")

@@ -1,8 +1,7 @@
 """The answers of predict.py are those of `classify`, and one bad file is one error."""
 
+import importlib
 import os
-import sys
-from pathlib import Path
 
 import keras
 import pytest
@@ -12,15 +11,11 @@ from tests.examples._images import network, write_image
 
 
 @pytest.fixture
-def run(examples, monkeypatch, tmp_path, capsys):
+def run(examples, main, capsys):
     """Runs the script; returns what it prints, or raises the text of its error."""
-    import predict
-
-    monkeypatch.chdir(tmp_path)
 
     def on(*arguments):
-        monkeypatch.setattr(sys, "argv", ["predict.py", *map(str, arguments)])
-        predict.main()
+        main(importlib.import_module("predict"), *arguments)
         return capsys.readouterr().out
 
     return on
@@ -54,14 +49,14 @@ def test_files_of_all_kinds(run, known, tmp_path):
 
 
 def test_names_and_size_can_be_options(run, known, tmp_path):
-    network().save("plain.keras")
+    network().save(tmp_path / "plain.keras")
     path = write_image(tmp_path / "one.png", (20, 20), 150)
     options = ("--side", 12, "--classes", "dark", "bright")
     assert run("plain.keras", path, *options) == run("known.keras", path)
 
 
 def test_the_other_files_go_on(run, known, tmp_path, capsys):
-    Path("text.png").write_text("no image")
+    (tmp_path / "text.png").write_text("no image")
     good = [write_image(tmp_path / f"{n}.png") for n in (1, 2)]
     with pytest.raises(SystemExit) as stopped:
         run("known.keras", tmp_path / "none.png", good[0], "text.png", good[1])
@@ -80,7 +75,7 @@ def test_names_that_are_not_in_utf8(run, known, tmp_path):
 def test_a_file_that_brings_code_is_refused(run, tmp_path):
     image = keras.Input((16, 16, 3))
     x = keras.layers.Lambda(lambda x: x[:, 0, 0])(image)
-    keras.Model(image, x).save("code.keras")
+    keras.Model(image, x).save(tmp_path / "code.keras")
     with pytest.raises(SystemExit, match=r"`?Lambda`? layer"):
         run("code.keras", write_image(tmp_path / "one.png"))
 
@@ -94,7 +89,7 @@ def test_a_file_that_brings_code_is_refused(run, tmp_path):
     ],
 )
 def test_refused(run, known, tmp_path, arguments, message):
-    network().save("plain.keras")
+    network().save(tmp_path / "plain.keras")
     write_image(tmp_path / "one.png")
     with pytest.raises(SystemExit, match=f"error: .*{message}"):
         run(*arguments)

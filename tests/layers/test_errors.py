@@ -262,3 +262,12 @@ def test_nested_scale_channels():
         for network in (layer, keras.Sequential([layer])):
             with refuses(rf"nested.*sigma0={re.escape(str(outer))}"):
                 ScaleChannels(network, outer)
+
+
+def test_network_that_is_changed_once_it_is_built():
+    network = keras.Sequential([GaussDerConv(3, 1.0), SpatialSelection()])
+    layer = ScaleChannels(network, [1.0, 2.0])
+    layer(zeros(1, 8, 8, 3))
+    network.pop()
+    with refuses("network='sequential.*', whose layers are others now"):
+        layer(zeros(1, 8, 8, 3))

@@ -1,5 +1,6 @@
 """`ScaleChannels`: contract, and the network made at each scale as the reference."""
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -248,3 +249,15 @@ def test_network_may_be_a_custom_layer(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(numpy(loaded(images())), numpy(model(images())))
+
+
+def test_summary_shows_the_layers_inside(capsys, tmp_path):
+    network = keras.Sequential([GaussDerConv(3, 1.0, name="inside")])
+    image = keras.Input((8, 8, 3))
+    model = keras.Model(image, ScaleChannels(network, SCALES)(image))
+    model.summary(expand_nested=True)
+    assert "inside" in capsys.readouterr().out
+    # Of them Keras saves the weights once, where they have always been.
+    model.save_weights(tmp_path / "a.weights.h5")
+    with h5py.File(tmp_path / "a.weights.h5") as file:
+        assert list(file["layers/scale_channels"]) == ["network", "vars"]

@@ -284,6 +284,12 @@ WITHOUT = {
         lambda: channel_of(layers.BatchNormalization(axis=1), SpatialSelection()),
         "BatchNormalization",
     ),
+    "one mask": (
+        lambda: channel_of(
+            layers.AlphaDropout(0.3, noise_shape=(None, 1, 1, 2)), SpatialSelection()
+        ),
+        "of type AlphaDropout",
+    ),
     "pooling": (
         lambda: channel_of(conv(), layers.GlobalAveragePooling2D(name="all")),
         "'all' of type GlobalAveragePooling2D",

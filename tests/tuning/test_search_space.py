@@ -5,7 +5,7 @@ import dataclasses
 import keras_tuner
 import pytest
 
-from keras_gdrn.models import ARCHITECTURES, gauss_der_resnet
+from keras_gdrn.models import ARCHITECTURES
 from keras_gdrn.models._architectures import OF_THE_PAPER
 from keras_gdrn.training import RECIPES
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, parameters
@@ -36,15 +36,6 @@ def test_widths_are_active_for_the_blocks_that_exist(blocks):
     for block in (1, 2, 3, 4):
         assert hp.is_active(f"width_{block}") == (block <= blocks)
     assert len(architecture["widths"]) == 1 + blocks
-
-
-@pytest.mark.parametrize("chosen", [False, True])
-def test_networks_may_look_between_the_pixels(chosen):
-    space = SearchSpace(subpixel=(False, True))
-    _, architecture, _ = searched(space, subpixel=chosen, blocks=4)
-    network = {**architecture, "widths": (2, 2)}
-    model = gauss_der_resnet((16, 16, 1), 3, **network)
-    assert model.get_layer("scale_channels").subpixel is chosen
 
 
 @pytest.mark.parametrize("name", OF_THE_PAPER)
@@ -121,7 +112,11 @@ def test_sets_that_are_none():
 
 @pytest.mark.parametrize("side", [2, 8, 24, 28, 32, 64, 96])
 def test_default_space_fits_the_image(side):
-    space = GaussDerResNetHyperModel((side, side, 1), 4).space
+    hypermodel = GaussDerResNetHyperModel((side, side, 1), 4)
+    space = hypermodel.space
+    if side == 24:
+        hp = keras_tuner.HyperParameters()
+        assert hypermodel.build(hp).output_shape == (None, 4)
     assert max(space.ratio) ** (max(space.blocks) + 1) <= side
     assert space.sigma0_range[1] <= max(side / 8, SearchSpace().sigma0_range[0])
     if side >= 8:
@@ -129,8 +124,3 @@ def test_default_space_fits_the_image(side):
         assert len(space.ratio) >= 5
     if side >= 39:
         assert space == SearchSpace()
-
-
-def test_network_of_the_default_space_is_built():
-    hp = keras_tuner.HyperParameters()
-    assert GaussDerResNetHyperModel((8, 8, 1), 4).build(hp).output_shape == (None, 4)

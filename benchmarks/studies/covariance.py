@@ -1,0 +1,190 @@
+"""How far trained and random networks miss scale covariance, where, and what it costs.
+
+    python benchmarks/studies/covariance.py scores --network random
+    python benchmarks/studies/covariance.py layers --network neutral
+    python benchmarks/studies/covariance.py scores --network digits
+    python benchmarks/studies/covariance.py finer --network runs/cifar10_max-small
+
+An image seen at the initial scale σ_0 is compared with the same image, magnified by S,
+at S σ_0: the root mean square difference, relative to how much the expected values
+vary between the images. Images are magnified exactly, as the sum of cosines that
+passes through their pixels. The networks:
+
+- `neutral` and `random`: a channel of 18 layers with He's weights, on photographs of
+  scikit-learn; batch normalization has mean 0 and variance 1, or the statistics of the
+  photographs at σ_0 = 1, as a training would have;
+- `digits` and the other names of `list_presets()`: networks that come with the package;
+- a folder of a run of `examples/paper/reproduce.py`.
+
+Trained networks are given test images at the size factor σ_0, so that an object is as
+large as the scale channel expects.
+
+`scores`: the error with the center of the image on a pixel, of the images as they are
+and blurred by 2 pixels; with the center between four pixels, of which central selection
+takes the mean; what the scores change if the larger image is made by `imresize`; the
+share of images that keep their class in this one scale channel; its accuracy for the
+image and for the magnified one. `layers`: the error of each layer's features at the
+center. Both are of kernels on the pixels, or with `--subpixel` between them. `finer`:
+accuracy on the pixels, between them, and if the channels of σ_0 < 1 are evaluated at
+2σ_0 on the image magnified by 2; and for the latter two the images that keep their
+class, and how much the pooled scores change.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+from magnify import magnified, magnified_as_imresize
+from networks import network_and_images
+
+from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import imresize
+from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
+from keras_gdrn.models import feature_extractor, with_input_shape, with_sigma0
+from keras_gdrn.visualization import markdown_table
+
+SCALES = (0.5, 1.0, 2.0)
+FACTORS = (0.5, 2**-0.75, 1.0)
+SMOOTH = 2.0  # pixels, the blur of the images without fine details
+
+
+def scores(
+    model, images, sigma0: Sequence[float], receptive_field, subpixel: bool
+) -> np.ndarray:
+    """`(image, scale, class)` of the scale channels."""
+    model = with_input_shape(model, images.shape[1:])
+    model = with_sigma0(model, sigma0, receptive_field, subpixel)
+    channels = keras.Model(model.input, model.get_layer("scale_channels").output)
+    return channels.predict(images, batch_size=50, verbose=0)
+
+
+def central_features(
+    model, layer: str, images, sigma0: float, subpixel: bool
+) -> np.ndarray:
+    """`(image, feature)` of a layer at the central pixel, from whole maps."""
+    model = with_input_shape(model, images.shape[1:])
+    model = with_sigma0(model, [sigma0], subpixel=subpixel)
+    maps = feature_extractor(model, layer).predict(images, batch_size=20, verbose=0)
+    return maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
+
+
+def error(actual, expected) -> float:
+    variation = expected - expected.mean(axis=0)
+    return np.linalg.norm(actual - expected) / np.linalg.norm(variation)
+
+
+def percent(*values: float) -> list[str]:
+    return [f"{100 * value:.1f} %" for value in values]
+
+
+def compare_scores(model, images_at, options) -> list[list[str]]:
+    """Covariance of the scores, with what each part of the error makes by itself."""
+    titles = ("natural", "smooth", "even canvas", "bicubic", "same class")
+    rows = [["σ_0", "S", *titles, "accuracy", "magnified"]]
+    factor = options.factor
+    for sigma0 in SCALES:
+
+        def seen(images, scale=1.0, sigma0=sigma0):
+            one, how = [scale * sigma0], (options.receptive_field, options.subpixel)
+            return scores(model, images, one, *how)[:, 0]
+
+        images, labels = images_at(sigma0)
+        pairs = [
+            (
+                seen(magnified(images, factor, *how), factor),
+                seen(magnified(images, 1, *how)),
+            )
+            for how in ((True,), (True, SMOOTH), (False,))
+        ]
+        bicubic = seen(imresize(images, factor), factor)
+        exact = seen(magnified_as_imresize(images, factor), factor)
+        errors = [error(*pair) for pair in (*pairs, (bicubic, exact))]
+        answers = [found.argmax(-1) for found in reversed(pairs[0])]
+        same = np.mean(answers[0] == answers[1])
+        accuracies = ["–", "–"]
+        if labels is not None:
+            accuracies = percent(*(np.mean(found == labels) for found in answers))
+        values = [f"{sigma0:g}", f"{factor:.3g}", *percent(*errors, same)]
+        rows.append([*values, *accuracies])
+    return rows
+
+
+def compare_layers(model, images_at, options) -> list[list[str]]:
+    """Covariance of the features of each layer, one column for each σ_0."""
+    network = model.get_layer("scale_channels").network
+    kinds = (GaussDerConv, GaussDerResidualBlock)
+    names = [layer.name for layer in network.layers if isinstance(layer, kinds)]
+    rows = [["layer", *(f"σ_0 = {sigma0:g}" for sigma0 in SCALES)]]
+    for name in names:
+        errors = []
+        for sigma0 in SCALES:
+            images, _ = images_at(sigma0)
+            actual, expected = (
+                central_features(
+                    model, name, magnified(images, s), s * sigma0, options.subpixel
+                )
+                for s in (options.factor, 1.0)
+            )
+            errors.append(error(actual, expected))
+        rows.append([name, *percent(*errors)])
+    return rows
+
+
+def compare_grids(model, images_at, options) -> list[list[str]]:
+    """Accuracy if channels below σ_0 = 1 see more than the pixels."""
+    scales = model.get_layer("scale_channels").sigma0
+    fine, coarser = [s for s in scales if s < 1], [s for s in scales if s >= 1]
+    pooling = model.get_layer("scale_pooling")
+    ways = ("between", "finer grid")
+    columns = (f"{way}: {what}" for way in ways for what in ("same class", "change"))
+    rows = [["size", "on pixels", *ways, *columns]]
+    for factor in FACTORS:
+        images, labels = images_at(factor)
+        doubled, doubled_scales = magnified(images, 2, False), [2 * s for s in fine]
+        coarse = scores(model, images, coarser, options.receptive_field, False)
+        pooled = []
+        for seen, sigma0, subpixel in (
+            (images, fine, False),
+            (images, fine, True),
+            (doubled, doubled_scales, False),
+        ):
+            found = scores(model, seen, sigma0, options.receptive_field, subpixel)
+            found = pooling(np.concatenate([found, coarse], axis=1))
+            pooled.append(keras.ops.convert_to_numpy(found))
+        answers = [found.argmax(-1) for found in pooled]
+        differences = []
+        for found, answer in zip(pooled[1:], answers[1:], strict=True):
+            differences += [np.mean(answer == answers[0]), error(found, pooled[0])]
+        accuracies = [np.mean(answer == labels) for answer in answers]
+        rows.append([f"{factor:.3g}", *percent(*accuracies, *differences)])
+    return rows
+
+
+PARTS = {"scores": compare_scores, "layers": compare_layers, "finer": compare_grids}
+
+
+@errors_in_one_line()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--network", default="digits", help="see above")
+    parser.add_argument("--images", type=positive(int), default=24)
+    parser.add_argument("--factor", type=positive(float), default=2.0, help="S")
+    parser.add_argument("--whole-maps", action="store_true", help="not windows")
+    parser.add_argument("--subpixel", action="store_true", help="between the pixels")
+    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
+    options = parser.parse_args()
+    options.receptive_field = None if options.whole_maps else "auto"
+    if options.part == "finer" and options.network in ("neutral", "random"):
+        parser.error(f"{options.network!r} has no accuracy: take a trained network")
+    print(f"{options.network}, {options.images} images\n")
+    rows = PARTS[options.part](*network_and_images(options), options)
+    print(markdown_table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Where images come from: TensorFlow Datasets, or a folder of HDF5 files."""
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_gdrn.data import DATASETS, rescaled, rescaled_h5
+
+# A split, a size factor and a canvas.
+Part = tuple[str, float, tuple[int, int]]
+# Words in the names of files, without signs, and their data sets: the first one counts.
+NAMED = {
+    "fashion": "fashion_mnist",
+    "stl10original": "stl10_original",
+    **{name: name for name in ("mnist", "cifar10", "stl10", "digits")},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where images come from.
+
+    Args:
+        data_dir: Directory of TensorFlow Datasets.
+        download: Whether to download what is not there.
+        h5: Folder of HDF5 files, or of a folder for each data set; then nothing else is
+            read.
+    """
+
+    data_dir: str | None = None
+    download: bool = False
+    h5: Path | None = None
+
+    def batches(
+        self, dataset: str, split: str, factor: float = 1.0, **options: Any
+    ) -> tf.data.Dataset:
+        """Batches as those of `rescaled`; of HDF5 files, the middle of the images."""
+        if not self.h5:
+            where = {"data_dir": self.data_dir, "download": self.download}
+            return rescaled(dataset, split, factor, **where, **options)
+        data = rescaled_h5(self._folder(dataset), split, factor, **options)
+        for part in data.source.splits:
+            _check(part, dataset, is_test=split == "test")
+        return data
+
+    def arrays(
+        self, dataset: str, split: str, factor: float, *, limit: int, **options: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first `limit` images `(N, H, W, C)` and labels `(N,)`."""
+        options |= {"limit": limit, "batch_size": limit}
+        data = self.batches(dataset, split, factor, **options)
+        return next(data.as_numpy_iterator())
+
+    def look_up(self, dataset: str, parts: Iterable[Part]) -> str | list[str]:
+        """Finds images before they are needed; what tells them from others.
+
+        Raises:
+            FileNotFoundError, ValueError: If some are not there, or are of another set.
+        """
+        for split, factor, canvas in parts:
+            self.batches(dataset, split, factor, canvas=canvas, limit=1)
+        if not self.h5:
+            return "TensorFlow Datasets or scikit-learn"
+        files = sorted(self._folder(dataset).glob("*.h5"))
+        return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
+
+    def _folder(self, dataset: str) -> Path:
+        of_dataset = self.h5 / dataset
+        return of_dataset if of_dataset.is_dir() else self.h5
+
+
+def _check(part: Any, dataset: str, is_test: bool) -> None:
+    """Refuses what are not the images of this data set, by all that can be seen."""
+    info, name = DATASETS[dataset], re.sub(r"\W|_", "", part.path.name.lower())
+    named = next((NAMED[word] for word in NAMED if word in name), dataset)
+    side = info.test_canvas if is_test else info.canvas
+    height, width, channels = part.image_shape
+    # Of what is black there may be more: MNIST Large Scale has 112x112.
+    large = info.extension == "zero" and min(height, width) >= side
+    classes = int(part.labels.max()) + 1
+    few = is_test and classes < info.classes  # of few images
+    expected = f"{side}x{side}x{info.image_shape[-1]}, {info.classes} classes"
+    if (
+        named != dataset
+        or not (large or height == width == side)
+        or channels != info.image_shape[-1]
+        or not (few or classes == info.classes)
+    ):
+        raise ValueError(
+            f"{part.path} must have images of {dataset}: {expected}. Received: "
+            f"{part.key} of {named}, {height}x{width}x{channels}, {classes} classes"
+        )

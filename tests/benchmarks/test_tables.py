@@ -1,0 +1,68 @@
+"""The benchmarks that print a table, on little data."""
+
+import numpy as np
+import pytest
+
+
+def percentages(cells):
+    return [float(cell.removesuffix(" %")) for cell in cells]
+
+
+@pytest.mark.slow
+def test_the_error_falls_with_the_scale_and_few_answers_change(table_of):
+    table = table_of("studies/covariance.py", "scores", "--images", 30)
+    scales, _, natural, _, _, bicubic, same, *_ = zip(*table, strict=True)
+    assert scales == ("0.5", "1", "2")
+    assert np.all(np.diff(percentages(natural)) < 0)
+    assert percentages(bicubic)[1] < percentages(natural)[1] / 2
+    assert min(percentages(same)) > 80
+
+
+@pytest.mark.slow
+def test_every_layer_and_size_has_a_row(table_of):
+    layers = table_of("studies/covariance.py", "layers", "--images", 4)
+    names = ("stem_conv", "block1", "block2", "block3", "block4", "head")
+    assert [layer for layer, *_ in layers] == list(names)
+    for _, *row in table_of("studies/covariance.py", "finer", "--images", 20):
+        *accuracies, same_between, between, same_finer, finer = percentages(row)
+        assert min(*accuracies, same_between, same_finer) > 80
+        for change in (between, finer):
+            assert 1 < change < 100  # on the same grid, or of other images
+
+
+@pytest.mark.slow
+def test_every_pipeline_is_timed(table_of, tmp_path):
+    little = ("--repeats", 1, "--limit", 64, "--test-limit", 8, "--batches", 1)
+    table = table_of("data.py", "--data-dir", tmp_path, *little, "--narrower", 48)
+    what, data, measured, _ = zip(*table, strict=True)
+    assert len(what) == 7 and "share" in what[-1]
+    assert all("random images" in name for name in data)
+    assert all(float(value.split()[0]) > 0 for value in measured[:-1])
+
+
+@pytest.mark.slow
+def test_stock_resizers_differ_where_their_scale_does(table_of):
+    table = table_of("studies/resizers.py", "--dataset", "digits", "--limit", 4)
+    found = {(name, measure): cells for name, measure, *cells in table}
+    largest = list(map(float, found["`tf.image.resize`", "largest"]))
+    inside = list(map(float, found["`tf.image.resize`", "largest inside"]))
+    half, one, root_two, two = 0, 4, 6, 8
+    assert largest[one] == 0
+    assert largest[half] > 1 and largest[two] > 1
+    assert inside[half] == inside[two] == 0
+    assert inside[root_two] > 1
+
+
+@pytest.mark.slow
+def test_layers_are_timed(table_of):
+    options = ("--widths", 4, "--size", 8, "--sigmas", 1, "--repeats", 1)
+    ((layer, sigma, _, *ratios),) = table_of("run.py", "layers", *options)
+    assert (layer, sigma) == ("4→4, 8×8", "1")
+    assert all(float(ratio) > 0 for ratio in ratios)
+
+
+@pytest.mark.parametrize("options", [("one",), ("network", "--names", "nope")])
+def test_networks_of_other_names_are_refused(command, options):
+    done = command("benchmarks/run.py", *options)
+    assert done.returncode == 2
+    assert "--name" in done.stderr and "'GaussDerResNet'" in done.stderr

@@ -1,0 +1,224 @@
+"""The paper's experiments, budgets and figures: that they are the paper's."""
+
+import dataclasses
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.models import ARCHITECTURES, SIX_SCALES, gauss_der_resnet, with_sigma0
+from keras_gdrn.training import RECIPES
+from tests._commands import ROOT, modules_of
+
+with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
+    from budgets import with_network, within
+    from experiments import EXPERIMENTS, POOLINGS, RESCALED
+    from figures import FIGURES
+    from listing import listing
+    from networks import variant
+    from reproduce import start_for
+
+
+PRETRAINED = "cifar10_max_pretrained"
+
+
+def test_each_experiment_of_the_paper_is_there():
+    wanted = {f"stl10_single_scale{end}" for end in ("", "_without_label_smoothing")}
+    for dataset in RESCALED:
+        suffixes = ("", "_separable", "_dense", "_pretrained")
+        wanted |= {f"{dataset}_{p}{suffix}" for p in POOLINGS for suffix in suffixes}
+        suffixes = ("single", "without_residual", "plain")
+        wanted |= {f"{dataset}_{suffix}" for suffix in suffixes}
+    assert wanted <= set(EXPERIMENTS)
+    smoothing = [name for name in EXPERIMENTS if name.endswith("label_smoothing")]
+    assert len(smoothing) == 9 + 1
+    assert sum("zero_order" in name for name in EXPERIMENTS) == 3 + 1
+
+
+def test_networks_and_recipes_are_the_papers():
+    cifar10 = within(EXPERIMENTS["cifar10_max"], "full")
+    architecture = ARCHITECTURES["rescaled_cifar10"]
+    assert cifar10.network == dataclasses.replace(architecture, receptive_field=None)
+    (stage,) = cifar10.stages
+    assert stage.recipe == RECIPES["rescaled_cifar10"] and stage.sigma0 == SIX_SCALES
+    (stage,) = EXPERIMENTS["stl10_average"].stages
+    assert stage.recipe == RECIPES["rescaled_stl10"]
+    assert not EXPERIMENTS["stl10_without_zero_order"].network.zero_order
+    assert len(EXPERIMENTS["cifar10_max_dense"].test_sigma0) == 12
+    assert EXPERIMENTS["cifar10_single"].stages[0].recipe.batch_size == 128
+    dropout = {name: e.network.scale_dropout for name, e in EXPERIMENTS.items()}
+    assert dropout["fashion_mnist_max"] == 0.2
+    assert dropout["fashion_mnist_max_without_label_smoothing"] == 0.1
+    assert dropout["cifar10_max_without_label_smoothing"] == 0.3
+    assert dropout["stl10_single_scale"] == dropout["digits_without_scale_dropout"] == 0
+
+
+@pytest.mark.parametrize("dataset", RESCALED)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_pretrained_networks_are_trained_and_tested_as_the_paper_says(dataset, pooling):
+    pretrained = EXPERIMENTS[f"{dataset}_{pooling}_pretrained"]
+    (reference,) = EXPERIMENTS[f"{dataset}_{pooling}"].stages
+    smoothing = {s.recipe.label_smoothing for s in pretrained.stages}
+    assert smoothing == {reference.recipe.label_smoothing}
+    assert [len(stage.sigma0) for stage in pretrained.stages] == [1, 6]
+    more = (*SIX_SCALES, 2 * 2**0.25) if dataset == "stl10" else SIX_SCALES
+    sigma0 = pretrained.test_sigma0 or pretrained.stages[-1].sigma0
+    assert sigma0 == pytest.approx(more)
+
+
+def test_published_numbers_are_where_the_paper_states_them():
+    stated = {n: e.published for n, e in EXPERIMENTS.items() if e.published}
+    of_all = [f"{d}_{p}" for d in ("fashion_mnist", "cifar10") for p in POOLINGS]
+    assert all(stated.pop(name).endswith("(of all three)") for name in of_all)
+    single = {"stl10_single_scale": "89.36", "stl10_average": "91.2"}
+    single["stl10_single_scale_without_label_smoothing"] = "88.05"
+    assert stated == single
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_budgets_of_an_experiment(name):
+    experiment = EXPERIMENTS[name]
+    full, fast, small = (within(experiment, b) for b in ("full", "fast", "small"))
+    assert full.network.receptive_field is None
+    assert with_network(full, receptive_field="auto") == fast == experiment
+    if full.dataset in (*RESCALED, "stl10_original"):
+        assert full.network.boundary == "zero" and not full.network.subpixel
+        assert full.network.head_initializer == "he_uniform"
+    if full.dataset != "digits":
+        assert small.network.head_initializer == "positive"
+        assert max(small.network.widths) < max(full.network.widths)
+        for reduced, stage in zip(small.stages, full.stages, strict=True):
+            assert reduced.recipe.epochs < stage.recipe.epochs
+            assert reduced.sigma0 == stage.sigma0
+
+
+def test_medium_trains_the_small_network_on_all_images():
+    for name in ("mnist", "cifar10_max_pretrained", "stl10_max"):
+        small, medium = (within(EXPERIMENTS[name], b) for b in ("small", "medium"))
+        assert medium.network == small.network
+        assert small.test_limit is not None and medium.test_limit is None
+        assert medium.stages[0].limit is None
+
+
+def test_large_is_a_larger_network_on_cifar10():
+    large = within(EXPERIMENTS["cifar10_max_pretrained"], "large")
+    assert large.network.widths == (16, 32, 64, 128) and large.network.ratio == 1.5
+    assert large.network.scale_dropout == 0.2
+    recipes = [stage.recipe for stage in large.stages]
+    assert [r.epochs for r in recipes] == [12, 8, 3]
+    assert [r.augmentation.padding for r in recipes] == [2, 4, 2]
+    assert [r.learning_rate for r in recipes] == [0.01, 0.005, 0.005]
+    assert recipes[1].warmup_epochs == 0
+    assert [len(stage.sigma0) for stage in large.stages] == [1, 1, 6]
+    # A plain network to compare has as many epochs as one scale channel.
+    plain = within(EXPERIMENTS["cifar10_plain"], "large").stages
+    assert [stage.recipe.epochs for stage in plain] == [12, 8]
+    assert plain[1].recipe == recipes[1]
+    mnist = EXPERIMENTS["mnist"]
+    assert within(mnist, "large") == within(mnist, "medium")
+
+
+def test_every_comparison_of_the_paper_is_there():
+    smoothing = [f"{d}_label_smoothing_scale_selection" for d in RESCALED]
+    found = {name: len(figure.runs) for name, figure in FIGURES.items()}
+    parts = {name for name in found if name.endswith(RESCALED)}
+    counts = dict.fromkeys(smoothing, 6) | dict.fromkeys(("poolings",), 9)
+    counts |= dict.fromkeys(("separable", "label_smoothing", "pretrained", "dense"), 18)
+    counts |= {"zero_order": 6, "stl10_single_scale": 2, "basis_kernels": 0}
+    counts |= dict.fromkeys(("activation_maps", "effective_filters"), 1)
+    selections = (
+        f"{what}_scale_selection" for what in ("cifar10", "stl10", "separable")
+    )
+    counts |= dict.fromkeys(("single", *selections), 3)
+    assert {name: found[name] for name in set(found) - parts} == counts
+    of_cifar10 = [f"cifar10_{p}{end}" for end in ("", "_separable") for p in POOLINGS]
+    assert list(FIGURES["separable_cifar10"].runs) == of_cifar10
+    # On CIFAR-10 the paper shows the scale selection without label smoothing.
+    for run in FIGURES["cifar10_scale_selection"].runs:
+        assert EXPERIMENTS[run].stages[0].recipe.label_smoothing == 0
+
+
+def test_the_docs_name_each_figure():
+    page = (ROOT / "docs" / "departures.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(?:reproduce.py |--figure )*(\w+)`", page)
+    parts = {n for n in FIGURES if n.endswith(RESCALED) or "_label_smoothing_" in n}
+    assert set(FIGURES) - parts <= set(named)
+
+
+@pytest.mark.parametrize(
+    ("run", "others", "expected"),
+    [
+        ("cifar10_max_dense", ["cifar10_average", "cifar10_max"], "cifar10_max"),
+        ("cifar10_max_dense", ["cifar10_average", "fashion_mnist_max"], None),
+        # One scale channel is the same whatever pools it.
+        ("mnist", ["cifar10_max", "mnist"], None),
+        ("cifar10_average_pretrained", [PRETRAINED], PRETRAINED),
+        # Another label smoothing.
+        ("stl10_average_pretrained", ["stl10_max_pretrained"], None),
+        ("cifar10_max_separable", ["cifar10_max"], None),
+        ("cifar10_max", ["cifar10_max"], None),
+    ],
+)
+def test_what_runs_have_in_common_is_trained_once(run, others, expected):
+    assert start_for(run, others) == expected
+
+
+def test_the_list_is_by_section_and_says_what_is_trained():
+    sections = [part.splitlines() for part in listing("full").split("\n\n")]
+    titles = [lines[0] for lines in sections]
+    places = [
+        titles.index(t)
+        for t in (
+            "Sec. 8, activation maps",
+            "A.1, one scale channel",
+            "beyond the paper: MNIST",
+        )
+    ]
+    assert places == sorted(places)
+    (lines,) = (x for x in sections if x[0] == "Sec. 6.2, scale generalization")
+    (line,) = (x for x in lines if x.split()[0] == "cifar10_max")
+    assert line.endswith(" cifar10, 90 × 50000 in 6") and "  --figure poolings" in lines
+    named = {
+        line.split()[0] for lines in sections for line in lines if line[:2] == "  "
+    }
+    assert set(EXPERIMENTS) <= named
+
+
+@pytest.fixture
+def model():
+    keras.utils.set_random_seed(0)
+    form = ((12, 12, 1), 3, [4, 4], 1.3, (0.5, 1.0, 2.0))
+    return gauss_der_resnet(*form, scale_dropout=0.5)
+
+
+def scores(model, images, **options):
+    """Of each scale channel, before the pooling."""
+    return np.asarray(model.layers[1](images, **options))
+
+
+def test_variants_have_the_weights_and_in_inference_the_function(model):
+    images = np.random.default_rng(0).normal(size=(5, 12, 12, 1)).astype("float32")
+    for name in ("separate statistics", "dropout to zero"):
+        other = variant(model, name)
+        assert other.weights[0] is model.weights[0]
+        np.testing.assert_allclose(other(images), model(images), rtol=1e-5, atol=1e-6)
+    assert variant(model, None) is model
+
+
+def test_separate_statistics_are_those_of_one_channel(model):
+    images = np.random.default_rng(0).normal(size=(5, 12, 12, 1)).astype("float32")
+    separate = scores(variant(model, "separate statistics"), images, training=True)
+    joint = scores(model, images, training=True)
+    for index, sigma0 in enumerate((0.5, 1.0, 2.0)):
+        single = scores(with_sigma0(model, [sigma0]), images, training=True)[:, 0]
+        np.testing.assert_allclose(separate[:, index], single, rtol=1e-4, atol=1e-5)
+        assert np.abs(joint[:, index] - single).max() > 1e-2
+
+
+def test_a_channel_dropped_to_zero_wins_over_negative_scores(model):
+    negative = -np.ones((100, 3, 3), "float32")
+    np.testing.assert_array_equal(model.layers[-1](negative, training=True), -1.0)
+    zeros = variant(model, "dropout to zero").layers[-1](negative, training=True)
+    # At 0.5, and one of three stays always: three of four samples lose one or more.
+    assert 0.5 < np.mean(np.asarray(zeros) == 0.0) < 0.95

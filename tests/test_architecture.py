@@ -1,0 +1,66 @@
+"""Who imports whom is what CONTRIBUTING.md draws."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "keras_gdrn"
+# What every room may use, and what is no room.
+COMMON = {"_checks", "commands"}
+FRAMEWORKS = {"keras", "tensorflow", "jax", "torch"}
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports, anywhere in it."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules |= set(names) if node.module == "keras_gdrn" else {node.module}
+    return modules
+
+
+def rooms_left_of() -> dict[str, set[str]]:
+    """For each room those to its left in the drawing."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawing = text.split("```text\n")[1].split("```")[0].splitlines()
+    places = [
+        (m.start(), m[0]) for line in drawing for m in re.finditer(r"[a-z]+", line)
+    ]
+    left = {room: {r for at, r in places if at < place} for place, room in places}
+    return left | {"data": set()}  # on a line of its own
+
+
+ROOMS = rooms_left_of()
+
+
+def test_the_drawing_has_each_room():
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert folders == set(ROOMS)
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    assert files == COMMON
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_what_is_to_its_left(room):
+    for path in (PACKAGE / room).rglob("*.py"):
+        parts = (module.split(".") for module in imported(path))
+        found = {part[1] for part in parts if part[0] == "keras_gdrn" and part[1:]}
+        assert found <= ROOMS[room] | COMMON | {room}, path
+
+
+def test_kernels_and_common_files_know_no_framework():
+    for path in (*(PACKAGE / "kernels").rglob("*.py"), PACKAGE / "commands.py"):
+        assert not {module.split(".")[0] for module in imported(path)} & FRAMEWORKS
+
+
+@pytest.mark.parametrize("name", [p.name for p in (ROOT / "examples").glob("*.py")])
+def test_an_example_stands_on_its_own(name):
+    others = {file.stem for file in (ROOT / "examples").rglob("*.py")}
+    names = imported(ROOT / "examples" / name)
+    assert not {module.split(".")[0] for module in names} & others
