@@ -25,6 +25,7 @@ from keras_gdrn.models import (
     with_preprocess,
     with_sigma0,
 )
+from tests._cases import cases
 
 each = pytest.mark.parametrize("name", list_presets())
 
@@ -41,7 +42,7 @@ def digits():
     return from_preset("digits")
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("factor", cases([0.5, 1.0, 2.0], [2.0]))
 def test_digits_are_recognized_at_three_sizes(digits, factor):
     """An untrained network recognizes a tenth, one trained at one scale a third."""
     assert recognized(digits, factor) > 0.9
@@ -68,6 +69,7 @@ def test_photographs_are_recognized_at_three_sizes(cifar10_dir):
         assert np.mean(np.argmax(scores, axis=-1) == labels) > 0.6
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @each
 def test_card_and_page_tell_what_is_there(name):
     card, model = list_presets()[name], from_preset(name)
@@ -112,6 +114,7 @@ def test_emoji_may_be_anywhere_and_of_any_size():
     assert np.mean(smallest.predict(small, verbose=0).argmax(-1) == labels[:36]) < 0.5
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @each
 def test_files_are_small_and_those_of_the_card(name):
     content = (_from_preset.FOLDER / name / "model.weights.h5").read_bytes()
@@ -119,6 +122,7 @@ def test_files_are_small_and_those_of_the_card(name):
     assert hashlib.sha256(content).hexdigest() == list_presets()[name].sha256
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_damaged_file_is_refused(tmp_path):
     folder = Path(shutil.copytree(_from_preset.FOLDER / "digits", tmp_path / "digits"))
     content = bytearray((folder / "model.weights.h5").read_bytes())
@@ -128,6 +132,7 @@ def test_damaged_file_is_refused(tmp_path):
         from_preset(folder)
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_other_images_and_scales_keep_the_weights(digits):
     model = from_preset(
         "digits",
@@ -151,6 +156,7 @@ def test_other_images_and_scales_keep_the_weights(digits):
     assert np.isfinite(model.predict(images, verbose=0)).all()
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_without_weights_it_is_the_same_network_untrained(digits):
     fresh = from_preset("digits", load_weights=False)
     assert fresh.get_config() == digits.get_config()
@@ -161,6 +167,7 @@ def test_without_weights_it_is_the_same_network_untrained(digits):
     assert np.any(keras.ops.convert_to_numpy(kernels[0].value != kernels[1].value))
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @pytest.mark.parametrize("classes", [4, ("a", "b", "c", "d")])
 def test_last_layer_begins_anew_for_other_classes(digits, classes):
     keras.utils.set_random_seed(0)
@@ -178,6 +185,7 @@ def test_last_layer_begins_anew_for_other_classes(digits, classes):
     assert other.get_layer("head").filters == 10
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @pytest.mark.parametrize(
     ("preset", "options", "message"),
     [
@@ -246,6 +254,7 @@ class Hub:
         return str(self.folder / repo_id)
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_hugging_face_both_ways(small, tmp_path, monkeypatch):
     hub = Hub(tmp_path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
@@ -257,6 +266,7 @@ def test_hugging_face_both_ways(small, tmp_path, monkeypatch):
     assert 'from_preset("hf://me/pets")' in text and "drawn" in text
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_hugging_face_without_its_package(small):
     with pytest.raises(ImportError, match="huggingface_hub"):
         from_preset("hf://me/pets")
