@@ -43,7 +43,7 @@ class Scenes:
 
     Attributes:
         images: `(N, canvas, canvas, 1)` float32 in [0, 1].
-        objects: For each image its `Shape`s.
+        objects: For each image, each `Shape` in it.
     """
 
     images: np.ndarray
