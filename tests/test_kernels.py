@@ -180,7 +180,7 @@ def test_two_axes_equal_the_jet_of_pyscsp(alpha):
 @examples(150)
 @given(st.data())
 def test_factors_are_within_twice_epsilon(data):
-    size, sigma = data.draw(st.integers(1, 60)), data.draw(st.floats(0.1, 40.0))
+    size, sigma = data.draw(st.integers(1, 80)), data.draw(st.floats(0.1, 40.0))
     order = data.draw(st.integers(1, 4))
     boundary = data.draw(st.sampled_from(kernels.BOUNDARIES))
     epsilon = data.draw(st.sampled_from([0.3, 1e-1, 1e-3, 1e-8]))
@@ -282,10 +282,15 @@ def test_factors_are_read_only_and_kept_up_to_a_number_of_bytes():
     assert factors.nbytes <= cache.currsize <= cache.maxsize == 512 * 2**20
 
 
-@each_boundary
-@pytest.mark.parametrize("epsilon", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("sigma", [0.5, 1.2, 2.5, 4.0, 9.0, 60.0])
-@pytest.mark.parametrize("size", [kernels.LONG_AXIS, 301])
+@pytest.mark.parametrize(
+    ("size", "epsilon", "boundary"),
+    [
+        (kernels.LONG_AXIS, 1e-1, "symmetric"),
+        (kernels.LONG_AXIS, 1e-3, "zero"),
+        (301, 1e-6, "symmetric"),
+    ],
+)
 def test_factors_of_long_axes_are_within_twice_epsilon(size, sigma, epsilon, boundary):
     factors = kernels.axis_factors(size, sigma, 2, boundary, epsilon)
     operators = [kernels.axis_operator(size, sigma, a, boundary) for a in range(3)]

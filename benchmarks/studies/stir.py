@@ -210,11 +210,18 @@ def publish(model: keras.Model, options, accuracies, folder: Path) -> None:
         shift_images=len(labels),
         limits="Anything but these white symbols on black, and other sizes.",
         date=datetime.date.today().isoformat(),
+        environment={
+            "keras": keras.__version__,
+            "backend": keras.backend.backend(),
+            "cores": os.cpu_count(),
+        },
     )
     # Scales, of those in training, times this size make the sizes in training.
     size = np.mean(sizes) / np.mean(SCALES[SETTINGS[int(options.scenario)].trained])
     preprocess = Preprocess(CLASSES[options.data], object_size=size, extension="zero")
-    save_to_preset(with_preprocess(model, preprocess), folder, card)
+    published = keras.Model.from_config(with_preprocess(model, preprocess).get_config())
+    published.set_weights(model.get_weights())  # without the optimizer
+    save_to_preset(published, folder, card)
 
 
 def moved(images: np.ndarray, by: int) -> np.ndarray:

@@ -126,12 +126,6 @@ def test_splits_join_in_order(cifar10_dir):
     assert len({image.tobytes() for image in joined}) == 57
 
 
-def test_mnist(mnist_dir):
-    images, labels = load(DATASETS["mnist"], "validation", 100, mnist_dir)
-    assert images.shape == (100, 28, 28, 1)
-    assert set(labels) == set(range(10))
-
-
 def test_published_images_in_the_order_of_the_rescaled_ones():
     images, labels = original_arrays("digits", "test", limit=5)
     assert images.shape == (5, 8, 8, 1) and images.dtype == "uint8"

@@ -63,13 +63,6 @@ def test_object_is_centered_to_half_a_pixel(factor, size):
         assert abs(mean) <= 0.5 + 1e-3
 
 
-def test_one_number_is_a_square_canvas():
-    images = np.random.default_rng(0).random((2, 5, 6, 3))
-    square = rescale(images, 1.3, 12, "mirror")
-    assert square.shape == (2, 12, 12, 3)
-    np.testing.assert_array_equal(square, rescale(images, 1.3, (12, 12), "mirror"))
-
-
 @pytest.mark.parametrize("extension", ["zero", "mirror"])
 def test_graph_and_eager_tensors_equal_arrays(extension):
     images = np.random.default_rng(0).random((3, 9, 6, 2)).astype("float32")

@@ -61,6 +61,7 @@ GIVEN = [
 ]
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 @pytest.mark.parametrize(("options", "expected"), GIVEN, ids=str)
 def test_all_follows_from_what_is_given(network, options, expected):
     accuracy = channels(network, **options)._accuracy
@@ -68,6 +69,7 @@ def test_all_follows_from_what_is_given(network, options, expected):
     assert found == pytest.approx(expected, rel=2e-3, abs=1e-9)
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 def test_maximal_selection_has_whole_maps_at_the_tolerance():
     network = scale_channel((48, 48, 2), 3, [6, 6], 1.4, spatial_selection="max")
     assert channels(network)._accuracy == channels(network, tolerance="fast")._accuracy
@@ -75,6 +77,7 @@ def test_maximal_selection_has_whole_maps_at_the_tolerance():
     assert channels(network)._accuracy.tolerance > 0.01
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 @pytest.mark.parametrize("tolerance", [0.3, 0.05, 1e-2, 1e-3, 1e-6])
 def test_what_is_left_out_weighs_less_than_the_least_weight(tolerance):
     """Else the outputs at the rim of a window are lost, although they are asked for."""
@@ -82,6 +85,7 @@ def test_what_is_left_out_weighs_less_than_the_least_weight(tolerance):
     assert 0 < accuracy.epsilon < accuracy.least_weight
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 def test_tolerance_is_kept():
     model = gauss_der_resnet((32, 32, 1), 3, [4, 4], 1.4, SCALES, tolerance=0.02)
 
@@ -107,6 +111,7 @@ def test_coarse_samples_change_less_than_windows_do(relative_change):
     assert whole < 0.05 < 3 * relative_change(1.0, tolerance=1e-9)
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 def test_samples_that_are_too_far_apart_are_the_counter_example(network, monkeypatch):
     def scores(power):
         with monkeypatch.context() as patch:
@@ -148,12 +153,14 @@ def test_maps_are_sampled_as_finely_as_their_scale_needs(network):
             assert window.spacing == 1 or 0.0 in positions
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 def test_windows_are_not_larger_than_the_image():
     windows = Windows((16, 17), (8.0,), False, Accuracy(0.05), sigma=2.0)
     (window,) = windows.of_scales
     assert window.spacing == 8 and window.sizes == (3, 3)
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 @pytest.mark.parametrize(
     ("given", "asked"),
     [

@@ -178,6 +178,7 @@ def test_values_and_gradients_are_those_of_cut_outs(training, residual):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e2 * TOLERANCE * largest)
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_branches_that_meet_have_the_window_of_the_larger_one():
     image = keras.Input((24, 17, 2), dtype=DTYPE)
     x = conv(sigma=0.7)(image)
@@ -215,7 +216,7 @@ def centered(x, side):
     return x[:, margin : margin + side, margin : margin + side]
 
 
-@pytest.mark.parametrize("boundary", ["zero", "symmetric"])
+@pytest.mark.parametrize("boundary", cases(["zero", "symmetric"], ["zero"]))
 def test_scores_do_not_depend_on_what_is_outside_the_window(boundary):
     """Windows of the inputs are 10, 18 and 36 pixels wide: 20 hold all but the last."""
     network = scale_channel((None, None, 2), 3, [4, 4], 1.5, boundary=boundary)
@@ -318,6 +319,7 @@ def flipped():
     return image, SpatialSelection()(keras.ops.flip(conv()(image), axis=1))
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 @pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
 @pytest.mark.parametrize(("network", "reason"), WITHOUT.values(), ids=WITHOUT)
 def test_windows_that_cannot_be_had(network, reason):
@@ -348,6 +350,7 @@ def test_a_layer_may_say_that_it_acts_at_each_position():
 # Keras
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_what_was_saved_before_there_were_windows_has_whole_maps():
     layer = ScaleChannels(channel_of(conv(), SpatialSelection()), SCALES)
     config = layer.get_config()

@@ -8,6 +8,8 @@ import pytest
 from keras_gdrn.layers import GaussDerResidualBlock
 from keras_gdrn.models import ARCHITECTURES, architecture
 
+pytestmark = pytest.mark.seen_on_tensorflow("what is built does not depend on it")
+
 # 294 802 is published as 295k, 119 794 as 120k, and so on.
 PARAMETERS = {
     "rescaled_fashion_mnist": 294_802,

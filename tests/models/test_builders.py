@@ -70,6 +70,7 @@ def test_network_is_its_channels_pooled():
     np.testing.assert_allclose(numpy(model(images())), expected, rtol=1e-5)
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 def test_without_residuals_each_block_is_one_layer():
     channel = scale_channel(**CHANNEL, residual=False, separable_blocks=1)
     convolutions = [x for x in channel.layers if isinstance(x, GaussDerConv)]
@@ -87,6 +88,7 @@ def test_without_residuals_each_block_is_one_layer():
     assert channel(images()).shape == (2, 5)
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 def test_a_single_width_is_a_network_of_two_layers():
     channel = scale_channel(SHAPE, 5, [4], 1.2)
     assert [x.name for x in channel.layers[1:]] == [
@@ -101,6 +103,7 @@ def test_signals_and_volumes(shape):
     assert model(images(2, shape)).shape == (2, 3)
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 def test_convolution_options_reach_every_layer():
     channel = scale_channel(**CHANNEL, trainable_sigma=True, kernel_regularizer="l2")
     trained = [w.path for w in channel.trainable_weights if "log_sigma" in w.path]
@@ -116,6 +119,7 @@ def first_scores(**options):
     return numpy(channel(images(50, (24, 24, 3)), training=True))
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 @pytest.mark.parametrize(("zero_order", "center"), [(False, 0.2), (True, 1.0)])
 def test_no_class_begins_cut_off(zero_order, center):
     scores = first_scores(zero_order=zero_order)
@@ -124,6 +128,7 @@ def test_no_class_begins_cut_off(zero_order, center):
     assert 0.02 < np.std(scores) < center / 2
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 @pytest.mark.parametrize(
     "options",
     [{"bias_initializer": "zeros"}, {"kernel_initializer": "he_uniform"}],
@@ -133,6 +138,7 @@ def test_given_initializers_are_those_of_the_last_layer_too(options):
     assert np.mean(first_scores(**options) == 0) > 0.05
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 def test_names_summary_and_options():
     model = gauss_der_resnet(**NETWORK, scale_dropout=0.2)
     layers = ["image", "scale_channels", "scale_pooling"]
@@ -189,6 +195,7 @@ def test_scores_are_float32_under_a_mixed_policy():
     assert channel.get_layer("head").compute_dtype == "bfloat16"
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 def test_channels_come_last_whatever_keras_is_set_to():
     keras.config.set_image_data_format("channels_first")
     try:
@@ -225,6 +232,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 @pytest.mark.parametrize(("argument", "values", "received"), REFUSED)
 def test_refused(argument, values, received):
     for build, options in ((scale_channel, CHANNEL), (gauss_der_resnet, NETWORK)):
@@ -234,6 +242,7 @@ def test_refused(argument, values, received):
                 build(**{**options, argument: value})
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 @pytest.mark.parametrize(
     ("build", "options", "message"),
     [
@@ -256,6 +265,7 @@ def test_unknown_arguments_and_those_of_the_network(build, options, message):
         build((28, 28, 1), num_classes=10)  # told before the missing ones
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 @pytest.mark.parametrize("options", [{"dtype": "bfloat16"}, {"use_bias": False}])
 def test_arguments_of_the_convolutions_are_known(options):
     (name, value), *_ = options.items()
@@ -263,6 +273,7 @@ def test_arguments_of_the_convolutions_are_known(options):
     assert getattr(stem, name) == value
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 @pytest.mark.parametrize("shape", [(28, 28), (128, 32), (200, 50), (32, 128)])
 def test_image_without_channels_is_warned_about(shape):
     received = re.escape(str(shape))
@@ -271,6 +282,7 @@ def test_image_without_channels_is_warned_about(shape):
     assert told[0].filename == __file__
 
 
+@pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 def test_signals_are_not_warned_about():
     for shape in ((1000, 12), (256, 1), (500, 2), (128, 8), (4, 4), (None, 32)):
         scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})

@@ -14,6 +14,8 @@ from keras_gdrn.models import (
 from keras_gdrn.models._architectures import OF_THE_PAPER
 from tests.layers._contract import numpy
 
+pytestmark = pytest.mark.seen_on_tensorflow("initializers are those of Keras")
+
 # Uniform He initialization is within ± sqrt(6 / fan_in); five terms of the jet count.
 FAN_IN = 64 * 5
 

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.data import rescaled_arrays
+from keras_gdrn.data import rescaled_arrays, stir_arrays
 from keras_gdrn.models import (
     Card,
     Preprocess,
@@ -23,7 +23,9 @@ from keras_gdrn.models import (
     list_presets,
     save_to_preset,
     with_preprocess,
+    with_sigma0,
 )
+from tests._cases import cases
 
 each = pytest.mark.parametrize("name", list_presets())
 
@@ -40,7 +42,7 @@ def digits():
     return from_preset("digits")
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("factor", cases([0.5, 1.0, 2.0], [2.0]))
 def test_digits_are_recognized_at_three_sizes(digits, factor):
     """An untrained network recognizes a tenth, one trained at one scale a third."""
     assert recognized(digits, factor) > 0.9
@@ -67,27 +69,19 @@ def test_photographs_are_recognized_at_three_sizes(cifar10_dir):
         assert np.mean(np.argmax(scores, axis=-1) == labels) > 0.6
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @each
 def test_card_and_page_tell_what_is_there(name):
     card, model = list_presets()[name], from_preset(name)
-    assert len(card.class_names) == model.output_shape[-1] == 10
-    assert next(iter(card.accuracy)) == "0.5" and len(card.accuracy) == 9
+    assert len(card.class_names) == model.output_shape[-1]
     shares = [*card.accuracy.values(), *card.shift_accuracy.values()]
-    assert len(shares) == 13 and all(0 < share <= 1 for share in shares)
+    assert len(shares) >= 12 and all(0 < share <= 1 for share in shares)
     for field in dataclasses.fields(Card):
         assert getattr(card, field.name), field.name
     shapes = [weight.shape for weight in model.trainable_weights]
     assert sum(map(math.prod, shapes)) == card.parameters
     known = model.get_layer("preprocess")
     assert known.class_names == card.class_names
-    assert card.object_sizes == (known.object_size / 2, known.object_size * 2)
-    built = architecture(name)
-    of_channels = [m.get_layer("scale_channels").get_config() for m in (model, built)]
-    assert of_channels[0]["sigma0"] == of_channels[1]["sigma0"]
-    for mine, theirs in zip(model.weights, built.weights, strict=True):
-        assert mine.shape == theirs.shape and mine.name == theirs.name
-        same = np.array_equal(mine.numpy(), theirs.numpy())
-        assert not (mine.trainable and same), mine.path
     text = Path(__file__).parents[2].joinpath("docs/trained.md").read_text("utf-8")
     for shares, images in (
         (card.accuracy, card.test_images),
@@ -97,6 +91,30 @@ def test_card_and_page_tell_what_is_there(name):
         assert f"| `{name}` | {images} | {numbers} |" in text
 
 
+@pytest.mark.parametrize("name", ["digits", "mnist", "cifar10"])
+def test_networks_of_an_architecture_are_it(name):
+    card, model, built = list_presets()[name], from_preset(name), architecture(name)
+    assert next(iter(card.accuracy)) == "0.5" and len(card.accuracy) == 9
+    size = model.get_layer("preprocess").object_size
+    assert card.object_sizes == (size / 2, size * 2)
+    of_channels = [m.get_layer("scale_channels").get_config() for m in (model, built)]
+    assert of_channels[0]["sigma0"] == of_channels[1]["sigma0"]
+    for mine, theirs in zip(model.weights, built.weights, strict=True):
+        assert mine.shape == theirs.shape and mine.name == theirs.name
+        same = np.array_equal(mine.numpy(), theirs.numpy())
+        assert not (mine.trainable and same), mine.path
+
+
+def test_emoji_may_be_anywhere_and_of_any_size():
+    model = from_preset("emoji")
+    images, labels = stir_arrays("emoji", "test", (18, 40, 64))
+    assert np.mean(model.predict(images, verbose=0).argmax(-1) == labels) > 0.9
+    smallest = with_sigma0(model, model.get_layer("scale_channels").sigma0[-1:])
+    small = images[:36]  # which the coarsest channel alone does not see
+    assert np.mean(smallest.predict(small, verbose=0).argmax(-1) == labels[:36]) < 0.5
+
+
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @each
 def test_files_are_small_and_those_of_the_card(name):
     content = (_from_preset.FOLDER / name / "model.weights.h5").read_bytes()
@@ -104,6 +122,7 @@ def test_files_are_small_and_those_of_the_card(name):
     assert hashlib.sha256(content).hexdigest() == list_presets()[name].sha256
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_damaged_file_is_refused(tmp_path):
     folder = Path(shutil.copytree(_from_preset.FOLDER / "digits", tmp_path / "digits"))
     content = bytearray((folder / "model.weights.h5").read_bytes())
@@ -113,6 +132,7 @@ def test_damaged_file_is_refused(tmp_path):
         from_preset(folder)
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_other_images_and_scales_keep_the_weights(digits):
     model = from_preset(
         "digits",
@@ -136,6 +156,7 @@ def test_other_images_and_scales_keep_the_weights(digits):
     assert np.isfinite(model.predict(images, verbose=0)).all()
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_without_weights_it_is_the_same_network_untrained(digits):
     fresh = from_preset("digits", load_weights=False)
     assert fresh.get_config() == digits.get_config()
@@ -146,6 +167,7 @@ def test_without_weights_it_is_the_same_network_untrained(digits):
     assert np.any(keras.ops.convert_to_numpy(kernels[0].value != kernels[1].value))
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @pytest.mark.parametrize("classes", [4, ("a", "b", "c", "d")])
 def test_last_layer_begins_anew_for_other_classes(digits, classes):
     keras.utils.set_random_seed(0)
@@ -163,6 +185,7 @@ def test_last_layer_begins_anew_for_other_classes(digits, classes):
     assert other.get_layer("head").filters == 10
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 @pytest.mark.parametrize(
     ("preset", "options", "message"),
     [
@@ -231,6 +254,7 @@ class Hub:
         return str(self.folder / repo_id)
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_hugging_face_both_ways(small, tmp_path, monkeypatch):
     hub = Hub(tmp_path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
@@ -242,6 +266,7 @@ def test_hugging_face_both_ways(small, tmp_path, monkeypatch):
     assert 'from_preset("hf://me/pets")' in text and "drawn" in text
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_hugging_face_without_its_package(small):
     with pytest.raises(ImportError, match="huggingface_hub"):
         from_preset("hf://me/pets")

@@ -91,6 +91,7 @@ def test_original_is_left_as_it_was(model):
     np.testing.assert_array_equal(numpy(model(images(*SHAPE))), before)
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_dropout_and_policies_are_kept():
     keras.config.set_dtype_policy("mixed_bfloat16")
     model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, scale_dropout=0.2)
@@ -136,6 +137,7 @@ class Subclassed(keras.Model):
         return self.channels(inputs)
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 @pytest.mark.parametrize("network", [Subclassed, keras.Sequential, lambda: None])
 def test_models_that_are_not_functional_are_refused(network):
     changes = [(with_sigma0, [1.0]), (with_input_shape, SHAPE)]
@@ -146,6 +148,7 @@ def test_models_that_are_not_functional_are_refused(network):
             changed(network(), argument)
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_what_does_not_fit_is_refused(model):
     for shape in (24, None, "24"):
         with pytest.raises(ValueError, match=f"`input_shape` must be .*={shape!r}"):
@@ -172,6 +175,7 @@ def _has_channels(layer):
     return isinstance(layer, ScaleChannels)
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 @pytest.mark.parametrize("extent", ["auto", None, 2.0])
 def test_receptive_field_is_kept(extent):
     model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, receptive_field=extent)
@@ -205,6 +209,7 @@ def in_the_readmes_style():
     return model
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_names_are_kept():
     model = in_the_readmes_style()
     names = [layer.name for layer in model.layers]
@@ -240,6 +245,7 @@ def test_features_in_the_readmes_style():
     assert with_input_shape(first, (7, 8, 3)).output_shape == (None, 2, 7, 8, 4)
 
 
+@pytest.mark.seen_on_tensorflow("a copy is made of what Keras describes")
 def test_features_of_a_layer_that_is_not_there(model):
     for layer in ("block7", "image"):  # the input, not a layer that is applied
         message = rf"one of \['stem_conv', .*layer='{layer}'"

@@ -50,6 +50,7 @@ def test_network_whose_first_layer_has_no_zero_order(zero_order):
     assert_invariant_to_constants(maps, IMAGES, constant=1.0, tolerance=1e-4)
 
 
+@pytest.mark.seen_on_tensorflow("the assertions are the same")
 class TestCounterExamples:
     def test_zero_order_in_the_first_layer(self):
         layer = random_layer((96, 96, 3), zero_order=True, boundary="symmetric")

@@ -106,7 +106,7 @@ def test_kinds_of_channels_at_factor_sqrt_2(options):
 def test_windows_are_as_covariant_as_whole_maps(options):
     """A window grows with σ_0, so what is cut off of f' is what is cut off of f."""
     network = random_channel(classes=32, **options)
-    images = [AnalyticImage(seed) for seed in range(2)]
+    images = [AnalyticImage(seed) for seed in range(3)]
     whole, windows, one_size = (
         score_covariance_error(channels, network, images)
         for channels in (
@@ -164,7 +164,7 @@ def test_channel_with_statistics_of_images():
     assert_scale_covariant(maps, IMAGE, sigma0=2.0, tolerance=at_fine_scale / 2)
 
 
-@pytest.mark.parametrize("sigma0", [0.5**1.5, 0.5])
+@pytest.mark.parametrize("sigma0", cases([0.5**1.5, 0.5], [0.5]))
 def test_between_the_pixels_a_layer_is_what_it_is_on_the_larger_image(sigma0):
     """Up to σ_0 = 1 the kernels are one, on grids that are magnified with the image."""
     layer, factor = random_layer(SHAPE), 1 / sigma0
@@ -197,6 +197,7 @@ def test_between_the_pixels_a_trained_network_is_more_covariant():
     assert on_pixels > 3 * between  # the counter-example
 
 
+@pytest.mark.seen_on_tensorflow("the kernels are the same")
 def test_error_is_discretization_error_of_second_order():
     """On images with details in proportion to σ_0, it falls as 1 / σ_0²."""
     maps = at_scale(random_layer((None, None, 3), epsilon=1e-6))
@@ -219,7 +220,8 @@ def test_interpolation_is_more_exact_than_the_tolerances():
     np.testing.assert_allclose(values_at(maps, pixels), maps, atol=1e-9)
 
 
-@pytest.mark.parametrize("factor", cases(FACTORS, FACTORS[:1]))
+@pytest.mark.seen_on_tensorflow("the assertions are the same")
+@pytest.mark.parametrize("factor", FACTORS)
 class TestCounterExamples:
     def test_no_scale_normalization(self, factor):
         self.assert_rejected(without_scale_normalization(random_layer(SHAPE)), factor)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
+from tests._cases import cases
 from tests.theory.images import AnalyticImage
 from tests.theory.invariance_assertions import (
     assert_channels_permuted,
@@ -18,6 +19,7 @@ SIGMA0 = [2 ** (i / 2) for i in range(-4, 9)]
 # Few layers, and a mirror at the border, so that the coarsest channel sees no border.
 CHANNEL = {"widths": (8, 8), "classes": 5, "boundary": "symmetric"}
 STEPS = {1: 2**0.5, 2: 2.0}
+each_step = pytest.mark.parametrize("steps", cases([1, 2], [1]))
 POOLINGS = ("max", "logsumexp", "average")
 
 
@@ -47,14 +49,14 @@ def scores(images):
     return scores_of(images.shape, images.tobytes())
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@each_step
 def test_rescaling_permutes_the_channels(steps):
     assert_channels_permuted(
         scores, IMAGES, factor=STEPS[steps], steps=steps, tolerance=5e-2
     )
 
 
-@pytest.mark.parametrize("steps", STEPS)
+@each_step
 @pytest.mark.parametrize("mode", POOLINGS)
 def test_pooled_scores_are_invariant(mode, steps):
     """But for the channels at the ends, one or two of which come and go."""
@@ -67,6 +69,7 @@ def test_pooled_scores_are_invariant(mode, steps):
     )
 
 
+@pytest.mark.seen_on_tensorflow("the assertions are the same")
 class TestCounterExamples:
     @pytest.mark.parametrize("steps", STEPS)
     def test_one_channel_is_not_invariant(self, steps):

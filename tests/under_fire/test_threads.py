@@ -12,7 +12,7 @@ def test_models_that_share_weights_predict_side_by_side():
     models = [model, with_sigma0(model, [1.0]), with_sigma0(model, [0.5, 2.0])]
     rng = np.random.default_rng(0)
     jobs = [
-        (models[i % 3], rng.random((2, 8 + i % 5, 9, 1), "float32")) for i in range(60)
+        (models[i % 3], rng.random((2, 8 + i % 5, 9, 1), "float32")) for i in range(30)
     ]
     expected = [np.asarray(m(images)) for m, images in jobs]
     with ThreadPoolExecutor(8) as threads:
