@@ -11,6 +11,7 @@ less what it holds before the first step.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import time
@@ -32,6 +33,19 @@ from keras_gdrn.models import ARCHITECTURES
 DENSE_UP_TO = 2.0
 REFERENCE = "Conv2D 3×3"
 ONE = "one pass of it"
+# The network of STIR, which looks for objects anywhere, and all others by name.
+PRESETS = {
+    "anywhere": dataclasses.replace(
+        ARCHITECTURES["digits"],
+        input_shape=(64, 64, 1),
+        classes=36,
+        widths=(12, 16, 24, 32),
+        ratio=1.35,
+        sigma0=tuple(2 ** (k / 2) for k in range(-2, 4)),
+        spatial_selection="max",
+    ),
+    **ARCHITECTURES,
+}
 # The same of every preset and batch.
 NETWORKS = list(contenders.network_contenders(ARCHITECTURES["digits"], batch=1))
 
@@ -48,9 +62,7 @@ def layer_contenders(width: int, sigma: float) -> dict:
 
 
 def networks(arguments) -> dict:
-    return contenders.network_contenders(
-        ARCHITECTURES[arguments.preset], arguments.batch
-    )
+    return contenders.network_contenders(PRESETS[arguments.preset], arguments.batch)
 
 
 def network_step(name: str, arguments):
@@ -145,7 +157,7 @@ def parsed_arguments():
         "what", nargs="?", default="all", choices=["all", "layers", "network", "one"]
     )
     parser.add_argument("--xla", action="store_true", help="compile with XLA")
-    parser.add_argument("--preset", choices=ARCHITECTURES, default="rescaled_cifar10")
+    parser.add_argument("--preset", choices=PRESETS, default="rescaled_cifar10")
     parser.add_argument(
         "--inference", action="store_true", help="predict instead of train"
     )

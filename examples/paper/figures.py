@@ -48,7 +48,7 @@ class Figure:
         return tuple(dict.fromkeys((*of_curves, *others)))
 
     def of_dataset(self, dataset: str) -> "Figure":
-        """The panels of one data set alone."""
+        """Only the panels of one data set."""
         curves = {
             title: runs for title, runs in self.curves.items() if title == dataset
         }

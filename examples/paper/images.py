@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,13 @@ class Source:
     Args:
         data_dir: Directory of TensorFlow Datasets.
         download: Whether to download what is not there.
-        h5: Folder of HDF5 files, or of a folder for each data set; then nothing else is
-            read.
+        h5: Folders of HDF5 files by data set, or `""` for any other; if there are
+            some, nothing else is read.
     """
 
     data_dir: str | None = None
     download: bool = False
-    h5: Path | None = None
+    h5: Mapping[str, Path] = dataclasses.field(default_factory=dict)
 
     def batches(
         self, dataset: str, split: str, factor: float = 1.0, **options: Any
@@ -70,8 +70,19 @@ class Source:
         return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
 
     def _folder(self, dataset: str) -> Path:
-        of_dataset = self.h5 / dataset
-        return of_dataset if of_dataset.is_dir() else self.h5
+        folder = self.h5.get(dataset, self.h5.get(""))
+        if folder is None:
+            raise ValueError(
+                f"--h5 must name a folder for {dataset}, or one for all. Received: "
+                f"{', '.join(f'{name}={path}' for name, path in self.h5.items())}"
+            )
+        return folder
+
+
+def named_folder(text: str) -> tuple[str, Path]:
+    """`NAME=FOLDER` or `FOLDER`, as `Source` takes them."""
+    name, equals, folder = text.partition("=")
+    return (name, Path(folder)) if equals and name in DATASETS else ("", Path(text))
 
 
 def _check(part: Any, dataset: str, is_test: bool) -> None:

@@ -99,7 +99,7 @@ def _networks(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple]:
     """Each record with name, label and accuracies of each of its networks.
 
     A stage that one run has taken over from another comes once. Networks of one name
-    are told apart by the options of their commands.
+    differ by the options of their commands.
     """
     found, stages = [], set()
     for record in records:

@@ -21,8 +21,8 @@ more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast
 same with windows in place of whole maps.
 
 Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files such as the
-authors', in one folder or in one for each data set. All are looked up before any
-training.
+authors'; of several data sets, `--h5 cifar10=FOLDER --h5 stl10=FOLDER`. All are looked
+up before any training.
 
 Some options replace what the budget says: `--receptive-field`, the half-width of what
 is evaluated in standard deviations (`auto`; `whole`, which is the paper's),
@@ -50,7 +50,7 @@ import keras
 from budgets import BUDGETS, with_network, within
 from experiments import EXPERIMENTS, Experiment
 from figures import FIGURES, draw
-from images import Source
+from images import Source, named_folder
 from listing import duration, listing
 from records import curves, over_seeds, read_records, report
 from run import parts, run
@@ -205,7 +205,13 @@ def parse() -> argparse.Namespace:
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--download", action="store_true", help="download the data, if need be")
-    add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
+    add(
+        "--h5",
+        type=named_folder,
+        metavar="[NAME=]FOLDER",
+        action="append",
+        help="read HDF5 files, of a data set or of all",
+    )
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, metavar="RUN", help="take over its first stages")
     add("--receptive-field", type=receptive_field, default="budget", metavar="Q")
@@ -230,7 +236,7 @@ def parse() -> argparse.Namespace:
         parser.error("--machines takes HOST:PORT and two numbers")
     if options.devices is None:
         options.devices = "all" if options.machines else 1
-    options.source = Source(options.data_dir, options.download, options.h5)
+    options.source = Source(options.data_dir, options.download, dict(options.h5 or ()))
     return options
 
 

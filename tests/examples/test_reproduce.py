@@ -350,7 +350,10 @@ def files(tmp_path_factory):
 
 @pytest.mark.parametrize("canvas", [None, (24, 20)])
 def test_files_have_what_is_computed(paper, files, canvas):
-    source, options = paper("images").Source(h5=files), {"canvas": canvas, "limit": 25}
+    source, options = (
+        paper("images").Source(h5={"": files}),
+        {"canvas": canvas, "limit": 25},
+    )
     found = source.arrays("digits", "test", SIZE_FACTORS[1], **options)
     wanted = rescaled_arrays("digits", "test", SIZE_FACTORS[1], **options)
     for pair in zip(found, wanted, strict=True):
@@ -382,7 +385,7 @@ def images(shape, classes, key="train", count=12):
 )
 def test_files_of_other_images(paper, tmp_path, dataset, name, shape, classes, message):
     write(tmp_path / f"{name}_tr12_sctr1p000.h5", **images(shape, classes))
-    source = paper("images").Source(h5=tmp_path)
+    source = paper("images").Source(h5={dataset: tmp_path})
     if message is None:
         assert source.batches(dataset, "train").element_spec[0].shape == shape
         return
@@ -391,15 +394,17 @@ def test_files_of_other_images(paper, tmp_path, dataset, name, shape, classes, m
 
 
 def test_all_images_are_looked_up_before_training(reproduce, tmp_path, files, capsys):
-    short = tmp_path / "files" / "digits"
-    short.mkdir(parents=True)
+    short = tmp_path / "files"
+    short.mkdir()
     for file in files.iterdir():
         if "scte0p595" not in file.name:
             (short / file.name).symlink_to(file)
     for what in (("digits_max",), ("--figure", "single_cifar10")):
-        for h5 in (short, short.parent):
+        for h5 in (short, f"digits={short}"):
             with pytest.raises(SystemExit, match=r"'test' at size factor 0\.59"):
                 reproduce.run(*what, *SMOKE, "--h5", h5)
+        with pytest.raises(SystemExit, match=r"a folder for digits.*: cifar10="):
+            reproduce.run(*what, *SMOKE, "--h5", f"cifar10={short}")
     assert "Epoch" not in capsys.readouterr().out
 
 
