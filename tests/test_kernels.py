@@ -352,9 +352,10 @@ def test_stencil_is_scipys_correlation(outside, mode):
 
 @pytest.mark.parametrize("parity", [1, -1])
 @pytest.mark.parametrize("outside", [0, 1, -1])
-def test_transposed_stencil_is_the_transposed_matrix(outside, parity):
+@pytest.mark.parametrize("lacking", [(0, 0), (1, 2), (3, 0)])
+def test_transposed_stencil_is_the_transposed_matrix(lacking, outside, parity):
     kernel = signal(9) + parity * signal(9)[::-1]
-    stencil = kernels.Stencil(kernel, 20, outside, parity, entering=2, leaving=3)
+    stencil = kernels.Stencil(kernel, 20, outside, parity, *lacking)
     np.testing.assert_array_equal(stencil.T.toarray(), stencil.toarray().T)
 
 
