@@ -217,6 +217,9 @@ def stencils(
         order: Highest order of differentiation.
         tail: Sum of what may be left out at the ends of each kernel.
         spacing: Distance of the samples, in pixels (see `sampled_operator`).
+
+    Returns:
+        A `Stencil` for each order.
     """
     reach = spacing * math.ceil((support_radius(sigma, step) + order) / spacing)
     kernels = [

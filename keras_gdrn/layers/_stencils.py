@@ -31,12 +31,18 @@ def _extended(x, beyond: int, outside: int):
     return ops.concatenate([outside * first, x, outside * last], axis=1)
 
 
+def _wide(dtype: str) -> str:
+    """In which terms are added up: in half precision the errors would add up too."""
+    return keras.backend.result_type(dtype, "float32")
+
+
 def _correlated(x, kernel: np.ndarray):
     if keras.backend.backend() == "jax":
         # XLA makes one loop of them; its own convolutions of single channels are slow.
-        count = x.shape[1] - len(kernel) + 1
-        weights = kernel.astype(x.dtype)
-        return sum(weight * x[:, k : k + count] for k, weight in enumerate(weights))
+        count, wide = x.shape[1] - len(kernel) + 1, ops.cast(x, _wide(x.dtype))
+        weights = kernel.astype(wide.dtype)
+        y = sum(weight * wide[:, k : k + count] for k, weight in enumerate(weights))
+        return ops.cast(y, x.dtype)
     weights = ops.convert_to_tensor(kernel[:, None, None, None], x.dtype)
     weights = ops.broadcast_to(weights, (len(kernel), 1, ops.shape(x)[-1], 1))
     return ops.depthwise_conv(x, weights, data_format="channels_last")

@@ -225,6 +225,9 @@ def test_cells_may_be_empty_words_and_of_several_lines(tmp_path):
         {"epoch": 1, "phase": "late,\nlater", "loss": 0.5},
     ]
     write_log(tmp_path, rows)
+    assert not list(tmp_path.iterdir())  # no log without a checkpoint
+    (tmp_path / "epoch-0002.weights.h5").touch()
+    write_log(tmp_path, rows)
     with open(tmp_path / "log.csv", newline="", encoding="utf-8") as file:
         assert list(csv.reader(file)) == [
             ["epoch", "loss", "phase"],
