@@ -8,12 +8,7 @@ from typing import Any
 import cachetools
 import numpy as np
 
-from keras_gdrn.kernels._axis import (
-    Samples,
-    axis_operator,
-    sampled_operator,
-    stencils,
-)
+from keras_gdrn.kernels._axis import Samples, sampled_operator, stencils
 from keras_gdrn.kernels._discrete import fourier_response
 
 # Above this share of the axis length, the extra product that enters or leaves the
@@ -136,9 +131,8 @@ def axis_factors(
         return _of_long_axis(*axis, order, boundary, epsilon, step if on_pixels else 0)
     orders = range(order + 1)
     if on_pixels:
-        margin = (size - leaving.count) // 2
-        rows = slice(margin, margin + leaving.count)
-        matrices = [axis_operator(size, sigma, a, boundary, step)[rows] for a in orders]
+        whole = stencils(size, leaving.count, sigma, order, boundary, step)
+        matrices = [stencil.toarray() for stencil in whole]
     else:
         matrices = [sampled_operator(*axis, a, boundary).toarray() for a in orders]
     operators, weights = np.stack(matrices), leaving.weights[:, None]
