@@ -70,8 +70,6 @@ def axis_operator(
         ValueError: If an argument is out of its range.
     """
     check_choice("boundary", boundary, BOUNDARIES)
-    if size < 1:
-        raise ValueError(f"`size` must be >= 1. Received: size={size}")
     return stencils(size, size, sigma, order, boundary, step)[-1].toarray()
 
 
@@ -220,7 +218,12 @@ def stencils(
 
     Returns:
         A `Stencil` for each order.
+
+    Raises:
+        ValueError: If the axis has no pixels, or an argument is out of its range.
     """
+    if pixels < 1:
+        raise ValueError(f"`size` must be >= 1. Received: size={pixels}")
     reach = spacing * math.ceil((support_radius(sigma, step) + order) / spacing)
     kernels = [
         spacing * gaussian_derivative(sigma, a, reach, step)[::spacing]
