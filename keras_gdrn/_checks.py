@@ -107,10 +107,8 @@ def check_positive_integer(name: str, value: Any) -> int:
 
 def check_count(name: str, value: Any) -> None:
     """Refuses what is neither a positive integer nor `None`."""
-    if value is not None and not (is_integer(value) and value >= 1):
-        raise ValueError(
-            f"`{name}` must be a positive integer or None. Received: {name}={value!r}"
-        )
+    if value is not None:
+        check_number(name, value, whole=True, lowest=1)
 
 
 def check_input_shape(input_shape: Any) -> tuple:
@@ -133,12 +131,7 @@ def check_positive(name: str, value: Any) -> float:
 
 
 def check_sigma(sigma: Any) -> float:
-    if not is_positive(sigma):
-        raise ValueError(
-            "`sigma` must be a finite, positive number of pixels. "
-            f"Received: sigma={sigma!r}"
-        )
-    return float(sigma)
+    return check_positive("sigma", sigma)
 
 
 def check_epsilon(epsilon: Any) -> float:
@@ -158,13 +151,7 @@ def check_reach(sigma: float, sizes: Sequence[int | None]) -> None:
 
 
 def check_factor(factor: Any) -> float:
-    if not is_number(factor):
-        raise TypeError(f"`factor` must be a real number. Received: factor={factor!r}")
-    if not is_positive(factor):
-        raise ValueError(
-            f"`factor` must be finite and positive. Received: factor={factor!r}"
-        )
-    return float(factor)
+    return check_positive("factor", factor)
 
 
 def check_canvas(canvas: Any) -> tuple[int, int]:

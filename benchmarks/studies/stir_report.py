@@ -54,7 +54,15 @@ def picture(results: list[dict]) -> Figure:
 def table(results: list[dict]) -> str:
     """A row for each scenario: means over seeds, and the best of those published."""
     header = ["trained at", "seeds", "mean of 48 sizes", "worst size"]
-    rows = [[*header, "published: best mean", "best worst size", "weights", "minutes"]]
+    rows = [
+        [
+            *header,
+            "published: best mean",
+            "published: best worst size",
+            "weights",
+            "minutes",
+        ]
+    ]
     for (data, scenario), runs in by_scenario(results).items():
         ours = 100 * np.array([result["accuracies"] for result in runs])
         others = np.stack(list(published(data, scenario).values()))

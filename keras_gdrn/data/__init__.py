@@ -1,13 +1,12 @@
 """Rescaled image data sets: MATLAB's resizing, canvases, splits and pipelines."""
 
 from keras_gdrn.data._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
-from keras_gdrn.data._imresize import imresize
+from keras_gdrn.data._h5_file import read_h5, write_h5
+from keras_gdrn.data._h5_folder import h5_report, rescaled_h5
+from keras_gdrn.data._imresize import imresize, rescale
 from keras_gdrn.data._load import original_arrays
-from keras_gdrn.data._read_h5 import read_h5
 from keras_gdrn.data._read_image import read_image
-from keras_gdrn.data._rescale import rescale
 from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
-from keras_gdrn.data._rescaled_h5 import h5_report, rescaled_h5
 from keras_gdrn.data._scenes import (
     SHAPES,
     Scenes,
@@ -16,7 +15,6 @@ from keras_gdrn.data._scenes import (
     random_scenes,
 )
 from keras_gdrn.data._stir import STIR_SCENARIOS, STIR_SIZES, stir, stir_arrays
-from keras_gdrn.data._write_h5 import write_h5
 
 __all__ = [
     "DATASETS",

@@ -1,20 +1,19 @@
-"""Bicubic resizing as MATLAB's ``imresize`` does it, as two weight matrices."""
+"""Bicubic resizing as MATLAB's ``imresize`` does it, also onto a canvas."""
 
 from functools import lru_cache
 from math import ceil
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from keras_gdrn._checks import check_factor
+from keras_gdrn._checks import check_canvas, check_choice, check_factor
 from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
-# Pixels of the longer side of a result. One pixel sums 4 / factor samples, which go
-# around 400 mirror images at this size: more only takes memory.
-SMALLEST = 0.01
 # The cubic carries values of [0, 1] to [-0.282, 1.282] at most: its negative weights
 # sum to 1/8 on an axis, its positive ones to 9/8.
 OVERSHOOT = 0.3
+
+Extension = Literal["zero", "mirror"]
 
 
 def imresize(images: Any, factor: float) -> Any:
@@ -42,17 +41,15 @@ def imresize(images: Any, factor: float) -> Any:
         images: NumPy array (or what `numpy.asarray` takes) or TensorFlow tensor of
             shape `(H, W)`, `(H, W, C)` or `(N, H, W, C)`. For a tensor in a graph,
             H and W are known and N may be unknown.
-        factor: Size factor, finite and positive; 1 leaves the values as they are. The
-            longer side is to become a tenth of a pixel at least.
+        factor: Size factor, finite and positive; 1 leaves the values as they are.
 
     Returns:
         The resized images, of the same kind and rank, float32, in the range of the
         input give or take the overshoot of the cubic.
 
     Raises:
-        TypeError: If `factor` is not a real number or the pixels are not numeric.
-        ValueError: If `factor` is not finite and positive, or less than that, if the
-            images have another rank, are empty, or have a size unknown to the graph.
+        ValueError: If `factor` is not finite and positive, or the images have another
+            rank, are empty, no real numbers, or of a size unknown to the graph.
 
     Guarantee: within 1e-5 of a transcription of the algorithm pixel by pixel, for
     images in [0, 1] and all nine `SIZE_FACTORS`; constants are kept.
@@ -64,44 +61,89 @@ def imresize(images: Any, factor: float) -> Any:
     """
     factor = check_factor(factor)
     images = as_images(images)
-    height, width = image_size(images)
-    check_shrunk(factor, height, width)
-    rows, columns = resize_matrix(height, factor), resize_matrix(width, factor)
-    return apply_matrices(images, rows, columns)
+    sizes = image_size(images)
+    return apply_matrices(
+        images, *(canvas_matrix(n, factor, ceil(factor * n)) for n in sizes)
+    )
 
 
-def check_shrunk(factor: float, height: int, width: int) -> None:
-    """Refuses a factor that leaves next to nothing of an image."""
-    side = max(height, width)
-    if factor * side < SMALLEST:
-        raise ValueError(
-            f"`factor` must be at least {SMALLEST / side:g} for an image of "
-            f"{(height, width)} pixels, so that its longer side becomes {SMALLEST} "
-            f"pixels. Received: factor={factor}"
-        )
+def rescale(
+    images: Any,
+    factor: float,
+    canvas: int | tuple[int, int],
+    extension: Extension,
+) -> Any:
+    """Resize images by `imresize` and center them on a canvas.
+
+    Where the canvas is larger, it is filled by zeros or by the mirror images of the
+    resized image, repeated as often as needed; where it is smaller, the center is
+    cut out. Where the sizes differ by an odd number, the image sits half a pixel below
+    and to the right of the center: `imresize` rounds sizes up, and what is too much
+    lies below and to the right. So the object is centered to half a pixel, always.
+
+    Resizing, extending and cropping are linear along each axis, so one matrix per
+    axis does all three, and pixels outside the canvas are never computed.
+
+    Source: the rescaled data sets of Perzanowski and Lindeberg (2025), Sec. 4.1 of
+    "Scale-invariant Gaussian derivative residual networks". Where the odd pixel
+    goes is not stated there.
+
+    Args:
+        images: As for `imresize`: `(H, W)`, `(H, W, C)` or `(N, H, W, C)`.
+        factor: Size factor, as for `imresize`.
+        canvas: Height and width of the result in pixels, or one number for both.
+        extension: `"zero"` or `"mirror"` (half-sample symmetric).
+
+    Returns:
+        `(height, width)`, `(height, width, C)` or `(N, height, width, C)`, of the
+        same kind as `images`, float32.
+
+    Raises:
+        ValueError: As `imresize`, and if `canvas` or `extension` is unusable.
+
+    Guarantee: equals `imresize` followed by `numpy.pad(mode="symmetric")` or zeros,
+    or by cropping, to float32 rounding.
+
+    Example:
+
+    >>> rescale(np.zeros((32, 32, 3)), 2 ** (1 / 4), 64, "mirror").shape
+    (64, 64, 3)
+    """
+    factor = check_factor(factor)
+    sides = check_canvas(canvas)
+    check_choice("extension", extension, get_args(Extension))
+    images = as_images(images)
+    axes = zip(image_size(images), sides, strict=True)
+    return apply_matrices(
+        images, *(canvas_matrix(n, factor, side, extension) for n, side in axes)
+    )
 
 
 @lru_cache(maxsize=256)
-def resize_matrix(size: int, factor: float) -> np.ndarray:
-    """Weights `(ceil(factor * size), size)` that resize an axis, float64, read-only."""
-    matrix = resize_rows(size, factor, np.arange(ceil(factor * size)))
-    matrix.setflags(write=False)
-    return matrix
+def canvas_matrix(
+    size: int, factor: float, canvas: int, extension: Extension = "zero"
+) -> np.ndarray:
+    """Weights `(canvas, size)` that resize an axis and center it, float64, read-only.
 
-
-def resize_rows(size: int, factor: float, outputs: np.ndarray) -> np.ndarray:
-    """The rows of `resize_matrix` for these output pixels; they sum to one."""
-    position = (outputs + 0.5) / factor - 0.5
+    Those of a pixel that is not filled by zero sum to one.
+    """
+    resized = ceil(factor * size)
+    index = np.arange(canvas) - (canvas - resized + 1) // 2
+    # Only the pixels on the canvas: resized, there may be far more than it has.
+    position = (mirror(index, resized) + 0.5) / factor - 0.5
     # A kernel of support 4 takes at most 4 samples; widened, 4 / factor of them.
     shrink = min(factor, 1.0)
     reach = ceil(2.0 / shrink)
     samples = np.floor(position)[:, None] + np.arange(1 - reach, reach + 1)
     weights = cubic(shrink * (position[:, None] - samples))
     weights /= weights.sum(axis=1, keepdims=True)
+    if extension == "zero":
+        weights[(index < 0) | (index >= resized)] = 0.0
 
-    matrix = np.zeros((len(outputs), size))
-    at = np.arange(len(outputs))[:, None], mirror(samples.astype(int), size)
+    matrix = np.zeros((canvas, size))
+    at = np.arange(canvas)[:, None], mirror(samples.astype(int), size)
     np.add.at(matrix, at, weights)
+    matrix.setflags(write=False)
     return matrix
 
 

@@ -1,7 +1,6 @@
 """The published images of a split, as they are, in an order that never changes."""
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,6 @@ def original_arrays(
     >>> original_arrays("digits", "test")[0].shape
     (797, 8, 8, 1)
     """
-    check_count("limit", limit)
     return load(dataset_info(name), split, limit, data_dir, download)
 
 
@@ -58,7 +56,8 @@ def load(
     TensorFlow Datasets shuffled the records when it wrote them, and the digits are
     permuted here, so that the first images of a split are of all classes.
     """
-    slices = _first(info.slices(split), limit)
+    check_count("limit", limit)
+    slices = _first(info.slices(split), limit or info.size(split))
     if info.source == "sklearn":
         images, labels = _digits(slices)
     else:
@@ -67,20 +66,17 @@ def load(
     return images, labels.astype("int32")
 
 
-def _first(slices: tuple[Slice, ...], limit: int | None) -> tuple[Slice, ...]:
+def _first(slices: tuple[Slice, ...], limit: int) -> list[Slice]:
     """The slices cut off after `limit` images."""
-    if limit is None:
-        return slices
-    kept, left = [], limit
+    kept: list[Slice] = []
     for source, start, stop in slices:
-        count = min(left, stop - start)
-        left -= count
-        if count:
-            kept.append(Slice(source, start, start + count))
-    return tuple(kept)
+        if limit > 0:
+            kept.append(Slice(source, start, min(stop, start + limit)))
+            limit -= stop - start
+    return kept
 
 
-def _digits(slices: tuple[Slice, ...]) -> Arrays:
+def _digits(slices: list[Slice]) -> Arrays:
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -90,7 +86,7 @@ def _digits(slices: tuple[Slice, ...]) -> Arrays:
     return pixels[chosen].reshape(-1, 8, 8, 1).astype("uint8"), labels[chosen]
 
 
-def _read_tfds(directory: Path, slices: tuple[Slice, ...]) -> Arrays:
+def _read_tfds(directory: Path, slices: list[Slice]) -> Arrays:
     import tensorflow_datasets as tfds
 
     # From the directory, not the name: no code or network of the builder is needed.
@@ -134,6 +130,6 @@ def prepared_directory(
 
 def _versions(directory: Path) -> list[Path]:
     """The complete versions below `directory`, the newest last."""
-    complete = (path.parent for path in directory.glob("*/dataset_info.json"))
-    versions = [path for path in complete if re.fullmatch(r"\d+\.\d+\.\d+", path.name)]
-    return sorted(versions, key=lambda path: [int(n) for n in path.name.split(".")])
+    complete = [path.parent for path in directory.glob("*/dataset_info.json")]
+    numbered = [path for path in complete if path.name.replace(".", "").isdigit()]
+    return sorted(numbered, key=lambda path: [int(n) for n in path.name.split(".")])

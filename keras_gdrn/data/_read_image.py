@@ -1,7 +1,6 @@
 """The pixels of image files and of images in memory, as they are looked at."""
 
 import os
-import stat
 import warnings
 from pathlib import Path
 from typing import Any
@@ -47,8 +46,6 @@ def read_image(image: Any, channels: int = 3) -> np.ndarray:
         return _as_pixels(image, channels)
     path = Path(image)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
-            raise ValueError("it must be a regular file.")
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path, formats=("BMP", "GIF", "JPEG", "PNG")) as opened:
@@ -73,23 +70,19 @@ def _as_pixels(image: Any, channels: int) -> np.ndarray:
 
 
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:
-    if pixels.ndim not in (2, 3) or (
-        pixels.ndim == 3 and pixels.shape[-1] not in (1, 3, 4)
-    ):
+    if pixels.ndim == 3 and pixels.shape[-1] == 1:
+        pixels = pixels[..., 0]
+    fits = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4))
+    low, high = np.min(pixels, initial=0), np.max(pixels, initial=0)
+    if not (fits and low >= 0 and high <= 255):
         raise ValueError(
-            "An image must be an array (height, width) or (height, width, channel) "
-            f"with 1, 3 or 4 channels. Received: an array of the shape {pixels.shape}"
+            "An image must be an array (height, width) or (height, width, channel), "
+            "with 1, 3 or 4 channels and values of 0 to 255 or of 0 to 1. Received: an "
+            f"array of the shape {pixels.shape} with values of {low:g} to {high:g}"
         )
-    pixels = pixels[..., 0] if pixels.shape[-1] == 1 and pixels.ndim == 3 else pixels
     if pixels.dtype == "uint8":
         return pixels
-    white = 255 if np.max(pixels, initial=0) > 1 else 1
-    if not (np.min(pixels, initial=0) >= 0 and np.max(pixels, initial=0) <= 255):
-        raise ValueError(
-            "The values of an image must be of 0 to 255 or of 0 to 1. Received: an "
-            f"array with values of {np.min(pixels):g} to {np.max(pixels):g}"
-        )
-    return np.rint(pixels * (255 / white)).astype("uint8")
+    return np.rint(pixels * (1 if high > 1 else 255)).astype("uint8")
 
 
 def _check_shape(width: int, height: int) -> None:

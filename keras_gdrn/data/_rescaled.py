@@ -7,8 +7,8 @@ import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
 from keras_gdrn.data._datasets import DatasetInfo, dataset_info
+from keras_gdrn.data._imresize import rescale
 from keras_gdrn.data._load import load
-from keras_gdrn.data._rescale import rescale
 from keras_gdrn.data._source import ArraySource, as_dataset
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def rescaled_arrays(
     >>> rescaled_arrays("digits", "test", 2.0)[0].shape
     (797, 40, 40, 1)
     """
-    source = _source(name, split, factor, canvas, limit, data_dir, download)
+    source = RescaledSource(name, split, factor, canvas, limit, data_dir, download)
     images, labels = source.rows(slice(None))
     return images, labels
 
@@ -110,7 +110,7 @@ def rescaled(
     TensorShape([None, 40, 40, 1])
     """
     check_count("batch_size", batch_size)
-    source = _source(name, split, factor, canvas, limit, data_dir, download)
+    source = RescaledSource(name, split, factor, canvas, limit, data_dir, download)
     return as_dataset(source, batch_size, shuffle, seed)
 
 
@@ -119,13 +119,17 @@ class RescaledSource(ArraySource):
 
     def __init__(
         self,
-        arrays: tuple[np.ndarray, np.ndarray],
-        info: DatasetInfo,
-        factor: float,
-        size: tuple[int, int],
+        name: str,
+        split: str,
+        factor: float = 1.0,
+        canvas: int | tuple[int, int] | None = None,
+        limit: int | None = None,
+        data_dir: str | os.PathLike | None = None,
+        download: bool = False,
     ):
-        super().__init__(*arrays)
-        self.info, self.factor, self.size = info, factor, size
+        self.info = info = dataset_info(name)
+        self.factor, self.size = check_factor(factor), canvas_of(info, split, canvas)
+        super().__init__(*load(info, split, limit, data_dir, download))
 
     def rows(self, index: Any) -> tuple[np.ndarray, ...]:
         images, labels = super().rows(index)
@@ -137,22 +141,6 @@ class RescaledSource(ArraySource):
     def identity(self) -> Any:
         size = f"factor {self.factor:g} on {self.size[0]}x{self.size[1]}"
         return [self.info.name, size, *super().identity()]
-
-
-def _source(
-    name: str,
-    split: str,
-    factor: float,
-    canvas: int | tuple[int, int] | None,
-    limit: int | None,
-    data_dir: str | os.PathLike | None,
-    download: bool,
-) -> RescaledSource:
-    info = dataset_info(name)
-    factor, size = check_factor(factor), canvas_of(info, split, canvas)
-    check_count("limit", limit)
-    arrays = load(info, split, limit, data_dir, download)
-    return RescaledSource(arrays, info, factor, size)
 
 
 def canvas_of(

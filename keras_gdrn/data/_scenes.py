@@ -116,16 +116,15 @@ def _objects(random: np.random.Generator, sizes, count: int, canvas: int):
     for size in random.choice(sizes, count):
         for _ in range(_ATTEMPTS):
             row, column = random.uniform(size / 2 + 1, canvas - size / 2 - 2, 2)
-            if all(_is_apart(other, row, column, size) for other in objects):
+            if all(
+                max(abs(other.row - row), abs(other.column - column))
+                > (other.size + size) / 2 + 2
+                for other in objects
+            ):
                 kind = int(random.integers(len(SHAPES)))
                 objects.append(Shape(kind, row, column, float(size)))
                 break
     return objects
-
-
-def _is_apart(shape: Shape, row: float, column: float, size: float) -> bool:
-    distance = max(abs(shape.row - row), abs(shape.column - column))
-    return distance > (shape.size + size) / 2 + 2
 
 
 def _drawn(random: np.random.Generator, scenes, canvas: int) -> Scenes:

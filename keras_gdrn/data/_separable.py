@@ -50,44 +50,25 @@ def _multiply(xp: Any, images: Any, rows: np.ndarray, columns: np.ndarray) -> An
 
 
 def as_images(images: Any) -> Any:
-    """`images` as an array, or the tensor it is, fit for `apply_matrices`.
-
-    Raises:
-        TypeError: If the pixels are not real numbers.
-        ValueError: If the rank is not 2, 3 or 4, or an axis is empty or has, but for
-            the first of four, an unknown size.
-    """
+    """`images` as an array, or the tensor it is, if fit for `apply_matrices`."""
     if not is_tensor(images):
         images = np.asarray(images)
-    _check_shape(images)
-    _check_dtype(images)
-    return images
-
-
-def _check_shape(images: Any) -> None:
-    shape = images.shape
     # The shape of a tensor of unknown rank has no length.
-    if getattr(shape, "rank", 0) is None or len(shape) not in (2, 3, 4):
+    known = getattr(images.shape, "rank", 0) is not None
+    shape = tuple(images.shape) if known else ()
+    kind = getattr(images.dtype, "as_numpy_dtype", images.dtype)
+    if (
+        len(shape) not in (2, 3, 4)
+        or None in (shape[1:] if len(shape) == 4 else shape)
+        or 0 in shape
+        or np.dtype(kind).kind not in "biuf"
+    ):
         raise ValueError(
-            "`images` must have shape (H, W), (H, W, C) or (N, H, W, C). "
-            f"Received: images.shape={shape}"
+            "`images` must be real numbers (H, W), (H, W, C) or (N, H, W, C), of which "
+            "there are some, and H, W and C are known when a graph is built. "
+            f"Received: {images.dtype} of shape {images.shape}"
         )
-    if None in tuple(shape[1:] if len(shape) == 4 else shape):
-        raise ValueError(
-            "`images` must have a height, width and channels that are known when the "
-            f"graph is built. Received: images.shape={shape}"
-        )
-    if 0 in tuple(shape):
-        raise ValueError(f"`images` must not be empty. Received: images.shape={shape}")
-
-
-def _check_dtype(images: Any) -> None:
-    pixels = images.dtype.as_numpy_dtype if is_tensor(images) else images.dtype
-    pixels = np.dtype(pixels)
-    if pixels.kind not in "biuf":
-        raise TypeError(
-            f"`images` must hold real numbers. Received: images.dtype={pixels}"
-        )
+    return images
 
 
 def image_size(images: Any) -> tuple[int, int]:

@@ -4,14 +4,13 @@ import functools
 import itertools
 import math
 import zlib
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     import tensorflow as tf
-
 
 # Images read at a time where the caller asks for single ones.
 CHUNK = 256
@@ -37,7 +36,12 @@ class ArraySource:
     """Arrays of images, labels and, if need be, weights."""
 
     def __init__(self, *arrays: np.ndarray):
-        checked_count(*arrays)
+        counts = [len(array) for array in arrays]
+        if not all(counts) or len(set(counts)) > 1:
+            raise ValueError(
+                "There must be as many labels as images and, if any, as many weights "
+                f"as images; at least one. Received: arrays of {counts}"
+            )
         self.arrays = arrays
 
     def __len__(self) -> int:
@@ -47,12 +51,10 @@ class ArraySource:
         return tuple(array[index] for array in self.arrays)
 
     def identity(self) -> Any:
-        return [_checksum(array) for array in self.arrays]
-
-
-def _checksum(array: np.ndarray) -> str:
-    content = np.ascontiguousarray(array).reshape(-1).view("uint8").data
-    return f"{array.dtype}{list(array.shape)} {zlib.crc32(content):08x}"
+        flat = [np.ascontiguousarray(array).reshape(-1) for array in self.arrays]
+        sums = [f"{zlib.crc32(array.view('uint8').data):08x}" for array in flat]
+        pairs = zip(self.arrays, sums, strict=True)
+        return [f"{array.dtype}{list(array.shape)} {of}" for array, of in pairs]
 
 
 def generator(key: tuple[int, int], place: int = 0) -> np.random.Generator:
@@ -137,19 +139,3 @@ def untuned(data: "tf.data.Dataset") -> "tf.data.Dataset":
     options = tf.data.Options()
     options.autotune.enabled = False
     return data.with_options(options)
-
-
-def checked_count(images: Sized, labels: Sized, *weights: Sized) -> int:
-    """The number of images, or an error unless there are as many of all."""
-    count = len(labels)
-    if len(images) != count or not count:
-        raise ValueError(
-            "There must be as many labels as images, and at least one. "
-            f"Received: {len(images)} images and {count} labels"
-        )
-    if weights and len(weights[0]) != count:
-        raise ValueError(
-            "There must be as many weights as images. "
-            f"Received: {count} images and {len(weights[0])} weights"
-        )
-    return count

@@ -9,7 +9,7 @@ import numpy as np
 from keras_gdrn._checks import check_choice, check_count, is_integer
 from keras_gdrn.data import _stir_made
 from keras_gdrn.data._source import ArraySource, as_dataset
-from keras_gdrn.data._stir_file import SIDE, SIZES, Arrays, read_published
+from keras_gdrn.data._stir_file import SIDE, SIZES, read_published
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -54,8 +54,9 @@ def stir_arrays(
     >>> stir_arrays("emoji", "test", [17, 64])[0].shape
     (72, 64, 64, 1)
     """
-    images, labels = _load(name, split, sizes, file, data_dir, download)
-    return np.divide(images, 255, dtype="float32"), labels
+    source = StirSource(name, split, sizes, file, data_dir, download)
+    images, labels = source.rows(slice(None))
+    return images, labels
 
 
 def stir(
@@ -117,48 +118,46 @@ def stir(
     TensorShape([None, 64, 64, 1])
     """
     check_count("batch_size", batch_size)
-    source = StirSource(*_load(name, split, sizes, file, data_dir, download))
+    source = StirSource(name, split, sizes, file, data_dir, download)
     return as_dataset(source, batch_size, shuffle, seed)
 
 
 class StirSource(ArraySource):
     """Images that stay in memory as bytes."""
 
+    def __init__(
+        self,
+        name: str,
+        split: str,
+        sizes: int | Iterable[int],
+        file: str | os.PathLike | None,
+        data_dir: str | os.PathLike | None,
+        download: bool,
+    ):
+        check_choice("name", name, tuple(CLASSES))
+        index = SPLITS.index(check_choice("split", split, SPLITS))
+        rows = [SIDE - size for size in _checked_sizes(sizes)]
+        if file is not None:
+            images, labels = read_published(file, CLASSES[name], index, rows)
+        elif name == "emoji":
+            images, labels = _stir_made.emoji(index, rows)
+        elif name == "mnist":
+            images, labels = _stir_made.mnist(index, rows, data_dir, download)
+        else:
+            raise ValueError(
+                f"`file` must be the published {name}.npz, from {RECORD}: only emoji "
+                "and mnist can be made here. Received: file=None"
+            )
+        super().__init__(images, labels.astype("int32"))
+
     def rows(self, index: Any) -> tuple[np.ndarray, ...]:
         images, labels = super().rows(index)
         return np.divide(images, 255, dtype="float32"), labels
 
 
-def _load(
-    name: str,
-    split: str,
-    sizes: int | Iterable[int],
-    file: str | os.PathLike | None,
-    data_dir: str | os.PathLike | None,
-    download: bool,
-) -> Arrays:
-    check_choice("name", name, tuple(CLASSES))
-    index = SPLITS.index(check_choice("split", split, SPLITS))
-    rows = [SIDE - size for size in _checked_sizes(sizes)]
-    if file is not None:
-        images, labels = read_published(file, CLASSES[name], index, rows)
-    elif name == "emoji":
-        images, labels = _stir_made.emoji(index, rows)
-    elif name == "mnist":
-        images, labels = _stir_made.mnist(index, rows, data_dir, download)
-    else:
-        raise ValueError(
-            f"`file` must be the published {name}.npz, from {RECORD}: only emoji and "
-            "mnist can be made here. Received: file=None"
-        )
-    return images, labels.astype("int32")
-
-
 def _checked_sizes(sizes: int | Iterable[int]) -> list[int]:
     chosen = list(sizes) if isinstance(sizes, Iterable) else [sizes]
-    if not chosen or not all(
-        is_integer(size) and size in STIR_SIZES for size in chosen
-    ):
+    if not chosen or not all(is_integer(n) and n in STIR_SIZES for n in chosen):
         raise ValueError(
             f"`sizes` must be integers from {STIR_SIZES[0]} to {STIR_SIZES[-1]}, at "
             f"least one. Received: sizes={sizes!r}"

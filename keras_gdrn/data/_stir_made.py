@@ -63,26 +63,27 @@ def mnist(
     split: int, rows: list[int], data_dir: str | os.PathLike | None, download: bool
 ) -> Arrays:
     """White digits on black, 50 of each class at each size."""
-    digits = _digits(split, data_dir, download)
+    source = "test" if split == 2 else "train+validation"
+    first = INSTANCES if split == 1 else 0
+    digits = _digits(source, data_dir, download)[:, first : first + INSTANCES]
+    digits = digits.reshape(-1, *digits.shape[2:])
     images = [_placed(digits, SIDE - row, split) for row in rows]
     labels = np.tile(np.repeat(np.arange(DIGITS), INSTANCES), len(rows))
     return np.concatenate(images)[..., np.newaxis], labels
 
 
-@functools.lru_cache(maxsize=SPLITS)
+@functools.lru_cache(maxsize=2)
 def _digits(
-    split: int, data_dir: str | os.PathLike | None, download: bool
+    source: str, data_dir: str | os.PathLike | None, download: bool
 ) -> np.ndarray:
-    """The images `(500, 28, 28)` of a split, class by class."""
-    source = "test" if split == 2 else "train+validation"
+    """Images of each class for two splits, `(10, 100, 28, 28)`."""
     images, labels = load(dataset_info("mnist"), source, None, data_dir, download)
-    first = INSTANCES if split == 1 else 0
     chosen = []
     for digit in range(DIGITS):
         order = np.flatnonzero(labels == digit)
         np.random.RandomState(42).shuffle(order)
-        chosen.append(images[order[first : first + INSTANCES], ..., 0])
-    return np.concatenate(chosen)
+        chosen.append(images[order[: 2 * INSTANCES], ..., 0])
+    return np.stack(chosen)
 
 
 def _placed(digits: np.ndarray, size: int, split: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_gdrn._checks import check_choice
 from keras_gdrn.evaluation._test_data import (
     are_correct,
     as_scores,
@@ -105,24 +106,20 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
     >>> scale_shares(np.array([[1.0, 3.0]]), "average")
     array([[0.25, 0.75]])
     """
+    check_choice("pooling", pooling, ("max", "logsumexp", "average"))
     scores = np.asarray(scores, dtype="float64")
     highest = scores.max(axis=1, keepdims=True)
     if pooling == "max":
         weights = (scores == highest).astype("float64")
     elif pooling == "logsumexp":
         weights = np.exp(scores - highest)
-    elif pooling == "average":
-        if scores.min() < 0:
-            raise ValueError(
-                "a share of an average takes scores >= 0, such as a last ReLU gives. "
-                f"Received: a score of {scores.min():g}"
-            )
-        weights = np.where(highest > 0, scores, 1.0)
-    else:
+    elif scores.min() < 0:
         raise ValueError(
-            "`pooling` must be 'max', 'logsumexp' or 'average'. "
-            f"Received: pooling={pooling!r}"
+            "a share of an average takes scores >= 0, such as a last ReLU gives. "
+            f"Received: a score of {scores.min():g}"
         )
+    else:
+        weights = np.where(highest > 0, scores, 1.0)
     return weights / weights.sum(axis=1, keepdims=True)
 
 

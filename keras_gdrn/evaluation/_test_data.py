@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_gdrn._checks import is_positive
-from keras_gdrn.training._sources import CHECKED, check_label_type, checked_images
+from keras_gdrn.training._sources import CHECKED, as_targets, checked_images
 
 
 class DivergedError(ValueError):
@@ -63,11 +63,16 @@ def _read(
     model: keras.Model, data: Any, batch_size: int
 ) -> Iterator[tuple[np.ndarray, Any]]:
     """Images that a model takes, and their labels or `None`; no empty batch."""
-    expected, is_empty = _input_shape(model), True
+    expected = getattr(model, "input_shape", None)  # a subclassed model may not know
+    is_empty = True
     for batch in _batches(data, batch_size):
-        images, labels, *_ = (*_as_tuple(batch), None)
+        parts = batch if isinstance(batch, (tuple, list)) else (batch,)
+        images, labels, *_ = (*parts, None)
         images = np.asarray(images)
-        if expected and not _has_shape(images, expected):
+        if expected and not (
+            images.ndim == len(expected)
+            and all(n in (None, m) for m, n in zip(images.shape, expected, strict=True))
+        ):
             raise ValueError(
                 f"the data must be batches of shape {expected}. "
                 f"Received: an element of shape {images.shape}"
@@ -92,9 +97,9 @@ def _warn_of_values(images: np.ndarray) -> None:
 def as_scores(output: Any) -> np.ndarray:
     """Scores `(batch, class)` in float64, where NumPy has an order for every format."""
     scores = np.asarray(output).astype("float64")
-    if scores.ndim != 2:
+    if scores.ndim != 2 or scores.shape[1] < 2:
         raise ValueError(
-            "`model` must return scores of shape (batch, class). "
+            "`model` must return scores of shape (batch, class), of two or more. "
             f"Received: an output of shape {scores.shape}"
         )
     if not np.all(np.isfinite(scores)):
@@ -109,37 +114,15 @@ def are_correct(scores: np.ndarray, labels: Any) -> np.ndarray:
 
 def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Classes `(batch,)` from integers, a column of them or one row per image."""
-    batch, classes = shape
     if labels is None:
         raise ValueError("the data must be batches of images and labels.")
-    labels = np.asarray(labels)
-    check_label_type(labels)
-    if labels.shape == shape and classes > 1:
-        _check_rows(labels.astype("float64"))
-        return np.argmax(labels, axis=-1)
-    if labels.shape not in ((batch,), (batch, 1)):
+    labels, (batch, classes) = np.asarray(labels), shape
+    if labels.shape[:1] != (batch,):
         raise ValueError(
-            f"labels must be integers of shape ({batch},) or ({batch}, 1), or one-hot "
-            f"of shape {shape}. Received: shape {labels.shape}"
+            f"there must be as many labels as images, {batch}. "
+            f"Received: labels of shape {labels.shape}"
         )
-    labels = labels.reshape(batch)
-    numbers_classes = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
-    if not np.all(numbers_classes):
-        raise ValueError(
-            f"labels must number the {classes} classes of the scores from 0. "
-            f"Received: {np.unique(labels[~numbers_classes])[:8]}"
-        )
-    return labels.astype("int64")
-
-
-def _check_rows(labels: np.ndarray) -> None:
-    sums = labels.sum(axis=-1)  # as far as those of low precision are one
-    unfit = ~((labels >= 0).all(axis=-1) & (abs(sums - 1) < 0.02))
-    if unfit.any():
-        raise ValueError(
-            "labels that are rows must be one-hot or smoothed, not negative and with "
-            f"the sum one. Received: {labels[unfit][0]}"
-        )
+    return np.argmax(as_targets(labels, classes), axis=-1)
 
 
 def _ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
@@ -163,7 +146,15 @@ def _batches(data: Any, batch_size: int) -> Iterable:
     if isinstance(data, keras.utils.PyDataset):
         return (data[i] for i in range(data.num_batches or 0))
     if isinstance(data, tuple) and len(data) == 2:
-        return _slices(np.asarray(data[0]), np.asarray(data[1]), batch_size)
+        images, labels = map(np.asarray, data)
+        if len(images) != len(labels):
+            raise ValueError(
+                "there must be as many labels as images. "
+                f"Received: shapes {images.shape} and {labels.shape}"
+            )
+        starts = range(0, len(images), batch_size)
+        rows = [slice(start, start + batch_size) for start in starts]
+        return ((images[part], labels[part]) for part in rows)
     if not isinstance(data, Iterable) or isinstance(data, (str, Mapping)):
         raise ValueError(
             "the data must be a pair (images, labels) or an iterable of such batches. "
@@ -172,36 +163,9 @@ def _batches(data: Any, batch_size: int) -> Iterable:
     return data
 
 
-def _slices(images: np.ndarray, labels: np.ndarray, batch_size: int) -> Iterable:
-    if images.shape[:1] != labels.shape[:1]:
-        raise ValueError(
-            "there must be as many labels as images. "
-            f"Received: shapes {images.shape} and {labels.shape}"
-        )
-    starts = range(0, len(images), batch_size)
-    return ((images[s : s + batch_size], labels[s : s + batch_size]) for s in starts)
-
-
-def _as_tuple(batch: Any) -> tuple:
-    return tuple(batch) if isinstance(batch, (tuple, list)) else (batch,)
-
-
 def _outputs(model: keras.Model, images: np.ndarray, full: int) -> Any:
     # A last, smaller batch is filled up: another shape would be compiled anew.
     count = len(images)
     images = np.concatenate([images, np.repeat(images[-1:], full - count, axis=0)])
     outputs = model.predict_on_batch(images)
     return keras.tree.map_structure(lambda output: output[:count], outputs)
-
-
-def _has_shape(images: np.ndarray, expected: tuple) -> bool:
-    """Whether the shape is as expected, but for the first axis and unknown sizes."""
-    if images.ndim != len(expected):
-        return False
-    pairs = zip(images.shape[1:], expected[1:], strict=True)
-    return all(wanted in (None, size) for size, wanted in pairs)
-
-
-def _input_shape(model: keras.Model) -> tuple | None:
-    inputs = getattr(model, "inputs", None)  # a subclassed model may not know
-    return tuple(inputs[0].shape) if inputs else None

@@ -22,12 +22,12 @@ def write_folder(
     name: str = "digits",
     dtype: str = "float32",
     white: float = 255,
-    batch_axis: bool = True,
+    batch_axis: bool | None = True,
 ) -> Path:
     """Digits: training images, with a test set beside them, and others alone.
 
     The latter have one image in place of the training images, with or without an axis
-    for it. Values are up to `white`.
+    for it, or none (`None`). Values are up to `white`.
     """
 
     def split(key: str, source: str, factor: float, limit: int) -> dict:
@@ -35,10 +35,11 @@ def write_folder(
         images = np.round(white * images) if dtype == "uint8" else white * images
         return {f"x_{key}": images.astype(dtype), f"y_{key}": labels[:, None]}
 
-    def place(key: str) -> dict:
-        one = np.zeros((1, 40, 40, 1) if batch_axis else (40, 40, 1), dtype)
-        return {f"x_{key}": one, f"y_{key}": [[0]]}
-
+    shape = {True: (1, 40, 40, 1), False: (40, 40, 1), None: (0,)}[batch_axis]
+    place = {f"x_{key}": np.zeros(shape, dtype) for key in ("train", "val")}
+    place |= {
+        f"y_{key}": np.zeros((int(len(shape) > 1), 1)) for key in ("train", "val")
+    }
     size = "outsize40-40"
     arrays = split("train", "train", 1, 40) | split("test", "test", 1, 20)
     arrays |= {f"{letter}_val": arrays[f"{letter}_train"][:12] for letter in "xy"}
@@ -49,6 +50,6 @@ def write_folder(
     for factor in factors:
         stated = f"{factor:.3f}".replace(".", "p")
         training = f"_sctr{stated}" if factor < 1 else ""
-        arrays = split("test", "test", factor, 30) | place("train") | place("val")
+        arrays = split("test", "test", factor, 30) | place
         write(folder / f"{name}_te30_{size}{training}_scte{stated}.h5", **arrays)
     return folder

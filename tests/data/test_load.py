@@ -1,8 +1,6 @@
 """Finding and reading the published images."""
 
 import dataclasses
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -36,15 +34,14 @@ def test_data_dir_then_environment_then_home(tmp_path, monkeypatch):
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "environment"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    for place in ("argument", "environment", "tensorflow_datasets"):
+    argument, environment, home = (
         write_version(tmp_path / place, "mnist", "3.0.1")
-    found = prepared_directory("mnist", tmp_path / "argument")
-    assert found == tmp_path / "argument" / "mnist" / "3.0.1"
-    found = prepared_directory("mnist")
-    assert found == tmp_path / "environment" / "mnist" / "3.0.1"
+        for place in ("argument", "environment", "tensorflow_datasets")
+    )
+    assert prepared_directory("mnist", tmp_path / "argument") == argument
+    assert prepared_directory("mnist") == environment
     monkeypatch.delenv("TFDS_DATA_DIR")
-    found = prepared_directory("mnist")
-    assert found == tmp_path / "tensorflow_datasets" / "mnist" / "3.0.1"
+    assert prepared_directory("mnist") == home
 
 
 def test_the_newest_complete_version_is_read(tmp_path):
@@ -71,59 +68,31 @@ def test_download_prepares_in_data_dir(tmp_path, monkeypatch):
     assert prepared_directory("stl10", tmp_path, download=True) == directory
 
 
-def test_digits_need_no_tensorflow():
-    script = """
-import sys, types
-sys.modules["tensorflow"] = sys.modules["tensorflow_datasets"] = None
-package = sys.modules["keras_gdrn"] = types.ModuleType("keras_gdrn")
-package.__path__ = ["keras_gdrn"]
-from keras_gdrn.data import rescaled_arrays
-print(rescaled_arrays("digits", "test", limit=5)[0].shape)
-"""
-    root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-c", script]
-    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "(5, 40, 40, 1)"
+def test_digits_are_split_by_image_and_always_the_same():
+    (train, labels), (test, _) = (
+        load(DATASETS["digits"], split) for split in ("train", "test")
+    )
+    assert (train.shape, test.shape) == ((1000, 8, 8, 1), (797, 8, 8, 1))
+    assert (train.dtype, test.dtype, labels.dtype) == ("uint8", "uint8", "int32")
+    assert not {i.tobytes() for i in train} & {i.tobytes() for i in test}
+    assert labels[:12].tolist() == [2, 8, 2, 6, 6, 7, 1, 9, 8, 5, 2, 8]
 
 
-def test_digits_are_split_by_image():
-    train, _ = load(DATASETS["digits"], "train")
-    test, labels = load(DATASETS["digits"], "test")
-    assert train.shape == (1000, 8, 8, 1)
-    assert test.shape == (797, 8, 8, 1)
-    assert train.dtype == test.dtype == "uint8"
-    assert labels.dtype == "int32"
-    both = {image.tobytes() for image in train} & {image.tobytes() for image in test}
-    assert not both
-
-
-def test_digits_are_always_the_same():
-    _, labels = load(DATASETS["digits"], "train", limit=12)
-    assert labels.tolist() == [2, 8, 2, 6, 6, 7, 1, 9, 8, 5, 2, 8]
-
-
-def test_cifar10_splits_are_slices_in_order(cifar10_dir):
-    info = DATASETS["cifar10"]
-    images, labels = load(info, "test", 300, cifar10_dir)
-    assert images.shape == (300, 32, 32, 3)
-    assert images.dtype == "uint8"
-    assert labels.dtype == "int32"
-    assert set(labels) == set(range(10))
-    again, _ = load(info, "test", 20, cifar10_dir)
-    np.testing.assert_array_equal(again, images[:20])
-
-
-def test_splits_join_in_order(cifar10_dir):
+def test_splits_are_slices_that_join_in_order(cifar10_dir):
     info = dataclasses.replace(
         DATASETS["cifar10"],
         train=(Slice("train", 0, 30), Slice("test", 0, 20)),
         validation=(Slice("train", 30, 40),),
     )
-    joined, _ = load(info, "train+validation", 57, cifar10_dir)
+    joined, labels = load(info, "train+validation", 57, cifar10_dir)
+    assert joined.shape == (57, 32, 32, 3)
+    assert (joined.dtype, labels.dtype) == ("uint8", "int32")
     train, _ = load(info, "train", None, cifar10_dir)
     validation, _ = load(info, "validation", 7, cifar10_dir)
     np.testing.assert_array_equal(joined, np.concatenate([train, validation]))
     assert len({image.tobytes() for image in joined}) == 57
+    test, _ = load(info, "test", 20, cifar10_dir)
+    np.testing.assert_array_equal(test, train[30:])
 
 
 def test_published_images_in_the_order_of_the_rescaled_ones():
@@ -136,10 +105,15 @@ def test_published_images_in_the_order_of_the_rescaled_ones():
     np.testing.assert_allclose(rescaled, images / 16, atol=1e-6)
 
 
-def test_arguments_of_the_published_images():
-    with pytest.raises(ValueError, match=r"`name` must be one of .*'letters'"):
-        original_arrays("letters", "test")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("letters", "test"), r"`name` must be one of .*'letters'"),
+        (("digits", "validation"), r"`split` of digits"),
+    ],
+)
+def test_arguments_of_the_published_images(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        original_arrays(*arguments)
     with pytest.raises(ValueError, match=r"`limit` .*limit=0"):
         original_arrays("digits", "test", limit=0)
-    with pytest.raises(ValueError, match=r"`split` of digits"):
-        original_arrays("digits", "validation")

@@ -18,12 +18,9 @@ def test_are_derivatives_of_a_gaussian():
     np.testing.assert_allclose((basis[0, 2] * x**2 / 2).sum(), 2.0**2)
 
 
-def test_cover_what_the_papers_figure_shows():
+def test_are_those_of_the_papers_figure_in_its_order():
     assert basis_kernels(1.0, order=3)[0, 0].shape == (11, 11)
     assert basis_kernels(4.0, order=3)[3, 0].shape == (33, 33)
-
-
-def test_stand_in_the_order_of_the_figure():
     assert list(basis_kernels(1.0)) == [(0, 0), (0, 1), (1, 0), (0, 2), (1, 1), (2, 0)]
 
 

@@ -56,11 +56,6 @@ def test_names_of_any_length_fit(count, length):
     assert width > 5 and height > 3
 
 
-def test_scale_generalization_needs_results():
-    with pytest.raises(ValueError, match="at least one"):
-        plot_scale_generalization({})
-
-
 def test_scale_selection_is_drawn_from_fine_to_coarse():
     figure = plot_scale_selection_histogram(histogram())
     assert_draws(figure)
@@ -82,7 +77,9 @@ def test_plots_go_into_axes_that_are_given():
     assert len(right.images) == 1
 
 
-def test_missing_matplotlib_is_said_to_be_an_extra(monkeypatch):
+def test_missing_results_and_missing_matplotlib_are_told(monkeypatch):
+    with pytest.raises(ValueError, match="at least one"):
+        plot_scale_generalization({})
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match="`viz`"):
         plot_scale_generalization({"a": curve(1.0)})
