@@ -76,6 +76,7 @@ def test_rescaled_files_are_written_once(script, main, tmp_path, capsys):
 def test_a_look_inside(script, main, tmp_path, monkeypatch):
     module, shown = script("look_inside"), []
     draw = module.plot_activation_maps
+    monkeypatch.setattr(module, "SEARCHED", 20)
     monkeypatch.setattr(
         module,
         "plot_activation_maps",
