@@ -65,7 +65,7 @@ def main() -> None:
         options.dataset, "test", limit=SEARCHED, data_dir=options.data_dir
     )
     model = with_input_shape(model, images.shape[1:])
-    correct = model.predict(images, batch_size=1, verbose=0).argmax(axis=-1) == labels
+    correct = model.predict(images, batch_size=10, verbose=0).argmax(axis=-1) == labels
     of_classes = (correct & (labels == names.index(name)) for name in wanted)
     chosen = [int(np.argmax(found)) for found in of_classes if found.any()]
     if not chosen:

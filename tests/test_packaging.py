@@ -78,7 +78,7 @@ INSIDE = {
     },
     "data.py": {"keras_gdrn.data._rescaled.load"},
     "peer_networks.py": {"keras_gdrn.layers._scale_scope"},
-    "windows.py": {"keras_gdrn.kernels._axis", "keras_gdrn.kernels._discrete"},
+    "windows.py": {"keras_gdrn.kernels._discrete", "keras_gdrn.kernels._factors"},
 }
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from networks import network_and_images, scores
 
 from keras_gdrn.commands import errors_in_one_line, positive
-from keras_gdrn.kernels import _axis, _discrete
+from keras_gdrn.kernels import _discrete, _factors
 from keras_gdrn.visualization import markdown_table
 
 EXTENTS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0)
@@ -80,7 +80,7 @@ def truncated_kernels(share: float) -> Iterator[None]:
 
 
 def forget_kernels() -> None:
-    _axis.axis_factors.cache.clear()
+    _factors.axis_factors.cache.clear()
     for function in vars(_discrete).values():
         if hasattr(function, "cache_clear"):
             function.cache_clear()

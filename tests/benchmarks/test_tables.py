@@ -31,6 +31,14 @@ def test_every_layer_and_size_has_a_row(table_of):
 
 
 @pytest.mark.slow
+def test_truncated_kernels_change_scores(table_of):
+    options = ("digits", "--images", 4, "--truncated", 0.001, 0.05)
+    changes = percentages(row[2] for row in table_of("studies/windows.py", *options))
+    assert len(changes) == 6
+    assert 0 < max(changes[::2]) < min(changes[1::2]) < 50  # more outside, more change
+
+
+@pytest.mark.slow
 def test_every_pipeline_is_timed(table_of, tmp_path):
     little = ("--repeats", 1, "--limit", 64, "--test-limit", 8, "--batches", 1)
     table = table_of("data.py", "--data-dir", tmp_path, *little, "--narrower", 48)
