@@ -3,7 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -68,8 +68,8 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
 
 def replicas(model: keras.Model) -> int:
     """How many devices train this model, or an error if it was built for others."""
-    backend, distribution = keras.backend.backend(), keras.distribution.distribution()
-    devices, (_, processes) = 1, _process()
+    distribution = cast(Any, keras.distribution.distribution())
+    backend, devices, (_, processes) = keras.backend.backend(), 1, _process()
     fits = processes == 1 and distribution is None
     if backend == "tensorflow":
         import tensorflow as tf
