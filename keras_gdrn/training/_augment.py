@@ -121,17 +121,21 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.ndarray:
     """A changed copy of images `(N, H, W, C)`, float32, by numbers `(N, NUMBERS)`."""
     changed = np.array(images, "float32")
-    for image, numbers in zip(changed, chances, strict=True):
-        corner, flip, order, shares, center = np.split(numbers, (2, 3, 7, 11))
-        padding, side = augmentation.padding, augmentation.cutout
+    padding, side = augmentation.padding, augmentation.cutout
+    corner, flip, order, shares, center = np.split(chances, (2, 3, 7, 11), axis=1)
+    corners = (corner * (2 * padding + 1)).astype(int)
+    flipped = flip[:, 0] < augmentation.flip
+    orders, strengths = np.argsort(order), factors(shares, augmentation.jitter)
+    centers = (center * images.shape[1:3]).astype(int)
+    for number, image in enumerate(changed):
         if padding:
-            crop(image, (corner * (2 * padding + 1)).astype(int), padding)
-        if flip[0] < augmentation.flip:
+            crop(image, corners[number], padding)
+        if flipped[number]:
             image[:] = image[:, ::-1].copy()
         if any(augmentation.jitter):
-            jitter(image, np.argsort(order), factors(shares, augmentation.jitter))
+            jitter(image, orders[number], strengths[number])
         if side:
-            cutout(image, (center * image.shape[:2]).astype(int), side)
+            cutout(image, centers[number], side)
     return changed
 
 
@@ -156,10 +160,11 @@ def jitter(image: np.ndarray, order: np.ndarray, factors: Any) -> None:
         if number == 3 and has_color:
             turn_hue(image, factor)
         elif number < 2 or (number == 2 and has_color):
-            gray = (image @ LUMA)[..., None] if has_color else image
-            other = (0.0, np.mean(gray), gray)[number]
+            other = (image @ LUMA)[..., None] if number and has_color else image
+            other = np.mean(other) if number == 1 else other
+            rest = (np.float32(1.0) - factor) * other if number else np.float32(0.0)
             image *= factor
-            image += (np.float32(1.0) - factor) * other
+            image += rest
             _clip(image)
 
 

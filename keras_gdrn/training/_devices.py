@@ -70,7 +70,7 @@ def replicas(model: keras.Model) -> int:
     """How many devices train this model, or an error if it was built for others."""
     distribution = cast(Any, keras.distribution.distribution())
     backend, devices, (_, processes) = keras.backend.backend(), 1, _process()
-    fits = processes == 1 and distribution is None
+    fits = processes == 1 and not distribution
     if backend == "tensorflow":
         import tensorflow as tf
 
