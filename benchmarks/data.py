@@ -32,7 +32,9 @@ from keras_gdrn.data import (
     write_h5,
 )
 from keras_gdrn.models import ARCHITECTURES, architecture
-from keras_gdrn.training import RECIPES, training_batches
+from keras_gdrn.training import RECIPES
+from keras_gdrn.training._batches import Batches, pipeline
+from keras_gdrn.training._sources import as_source
 
 # Images per second.
 TARGETS = {"cifar10": 1500, "stl10": 400}
@@ -75,7 +77,12 @@ def described(name: str, data_dir: str | None) -> str:
 
 def augmented(name: str, data: tf.data.Dataset) -> tf.data.Dataset:
     """An epoch of training, as `fit` makes it."""
-    return training_batches(data, RECIPES[f"rescaled_{name}"], DATASETS[name].classes)
+    recipe, any_shape = RECIPES[f"rescaled_{name}"], (None,) * 4
+    batches = Batches(
+        *(as_source(data), recipe.batch_size, any_shape, DATASETS[name].classes),
+        augmentation=recipe.augmentation,
+    )
+    return pipeline(batches).take(batches.steps)
 
 
 def benchmark_pipelines(arguments) -> None:

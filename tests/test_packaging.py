@@ -76,7 +76,11 @@ INSIDE = {
         "keras_gdrn.layers._batch_normalization",
         "keras_gdrn.layers._scale_scope",
     },
-    "data.py": {"keras_gdrn.data._rescaled.load"},
+    "data.py": {
+        "keras_gdrn.data._rescaled.load",
+        "keras_gdrn.training._batches",
+        "keras_gdrn.training._sources",
+    },
     "peer_networks.py": {"keras_gdrn.layers._scale_scope"},
     "windows.py": {"keras_gdrn.kernels._discrete", "keras_gdrn.kernels._factors"},
 }

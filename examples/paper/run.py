@@ -98,6 +98,8 @@ def train(
     if options.start_from:
         take_over(stages, options.start_from, options.out)
     weights, seconds = {}, {}
+    logs = options.out / "tensorboard"
+    callbacks = [keras.callbacks.TensorBoard(logs)] if options.tensorboard else []
 
     def after_stage(stage: Stage, model: keras.Model, history: Any) -> None:
         weights[stage.name] = model.get_weights()
@@ -127,7 +129,7 @@ def train(
             max_minutes=options.max_minutes,
             after_stage=after_stage,
             jit_compile=True if options.jit else "auto",
-            tensorboard=options.tensorboard,
+            callbacks=callbacks,
             verbose=VERBOSE,
         )
     return weights, seconds

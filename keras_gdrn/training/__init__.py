@@ -1,10 +1,12 @@
 """Training as in the paper: recipes, augmentation, and runs that can be resumed."""
 
 from keras_gdrn.training._augment import Augmentation, augment
-from keras_gdrn.training._devices import on_devices
+from keras_gdrn.training._devices import (
+    from_first_process,
+    is_first_process,
+    on_devices,
+)
 from keras_gdrn.training._fit import fit
-from keras_gdrn.training._pipeline import training_batches
-from keras_gdrn.training._processes import from_first_process, is_first_process
 from keras_gdrn.training._recipe import RECIPES, Recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._stages import Stage, train_in_stages
@@ -25,5 +27,4 @@ __all__ = [
     "lock_folder",
     "on_devices",
     "train_in_stages",
-    "training_batches",
 ]

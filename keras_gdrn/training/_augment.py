@@ -8,8 +8,12 @@ import numpy as np
 from keras_gdrn._checks import check_number
 from keras_gdrn.data._separable import is_tensor
 from keras_gdrn.data._source import generator
-from keras_gdrn.training._augment_steps import augmented, draw
-from keras_gdrn.training._sources import check_image_type, checked_images
+from keras_gdrn.training._sources import checked_images
+
+NUMBERS = 13  # that are drawn for an image, whether they are used or not
+
+# ITU-R 601-2 luma, by which torchvision makes an image gray.
+LUMA = np.array([0.2989, 0.587, 0.114], "float32")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,8 +29,7 @@ class Augmentation:
             in `[max(0, 1 - value), 1 + value]`.
         hue: The hue is turned by a share of the circle, uniform in `[-hue, hue]`; at
             most 0.5. These four act in random order.
-        cutout: Side in pixels of a square that is set to zero. Its center is any
-            pixel of the image, so that a part of it may lie outside.
+        cutout: Side in pixels of a square of zeros about any pixel of the image.
 
     Raises:
         ValueError: If a value is out of its range.
@@ -62,9 +65,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     brightness multiplies, contrast turns about the mean gray of the image, and values
     are clipped to [0, 1] after each step of the jitter. Saturation and hue leave
     images of one channel as they are. No state is kept: the same seed has the same
-    result, whatever was computed before and in whatever order. NumPy computes it: an
-    array, for which TensorFlow need not be installed, and a tensor are changed in the
-    same way.
+    result, of arrays and of tensors, whatever was computed before.
 
     Source: Perzanowski & Lindeberg, Sec. 5.2; for cutout DeVries and Taylor (2017),
     "Improved regularization of convolutional neural networks with cutout".
@@ -72,8 +73,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     Args:
         images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a NumPy array, or a
             TensorFlow tensor, inside `tf.data` or not. For color jitter, C is 1 or
-            3. Standardized images, which the jitter would clip, can be cropped, flipped
-            and cut out.
+            3. Without it, images may be standardized.
         seed: Two integers.
         augmentation: An `Augmentation`.
 
@@ -82,8 +82,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
     Raises:
         ValueError: If the images have another shape, are of integers or have values
-            far beyond 1 or, with color jitter, more than 0.3 outside [0, 1]; in a
-            pipeline, an error of the values is an `InvalidArgumentError`.
+            far beyond 1 or, with color jitter, more than 0.3 outside [0, 1]. Of a
+            tensor, an error of the values is an `InvalidArgumentError`.
 
     Guarantee: equals a transcription of each step to 1e-5, given the same random
     numbers; an array and a tensor have the same result.
@@ -95,35 +95,104 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     (45, 64, 64, 3)
     """
     images = images if is_tensor(images) else np.asarray(images)
-    check_shape(images, any(augmentation.jitter))
-    check_image_type(images)
     if len(images.shape) == 3:
         return augment(images[None], seed, augmentation)[0]
+    if len(images.shape) != 4:
+        raise ValueError(
+            "`images` must have shape (N, H, W, C) or (H, W, C). "
+            f"Received: images.shape={images.shape}"
+        )
 
     def change(images: np.ndarray, seed: Any) -> np.ndarray:
         images = checked_images(images, any(augmentation.jitter))
         first, second = map(int, seed)
-        drawn = draw(generator((first, second)), images.shape, augmentation)
-        return augmented(images, drawn, augmentation)
+        chances = generator((first, second)).random((len(images), NUMBERS))
+        return augmented(images, chances, augmentation)
 
     if not is_tensor(images):
         return change(images, seed)
     import tensorflow as tf
 
-    if tf.executing_eagerly():
-        return tf.constant(change(images.numpy(), seed))
     changed: Any = tf.numpy_function(change, [images, seed], "float32", stateful=False)
     changed.set_shape(images.shape)
     return changed
 
 
-def check_shape(images: Any, jitter: bool) -> None:
-    """Raises an error unless images have a shape that can be augmented."""
-    shape = images.shape
-    has_rank = getattr(shape, "rank", len) is not None  # a tensor may tell nothing
-    fits = has_rank and len(shape) in (3, 4)
-    if not fits or (jitter and shape[-1] not in (1, 3)):
-        raise ValueError(
-            "`images` must have shape (N, H, W, C) or (H, W, C), for color jitter with "
-            f"1 or 3 channels. Received: images.shape={shape}"
-        )
+def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.ndarray:
+    """A changed copy of images `(N, H, W, C)`, float32, by numbers `(N, NUMBERS)`."""
+    changed = np.array(images, "float32")
+    padding, side = augmentation.padding, augmentation.cutout
+    corner, flip, order, shares, center = np.split(chances, (2, 3, 7, 11), axis=1)
+    corners = (corner * (2 * padding + 1)).astype(int)
+    flipped = flip[:, 0] < augmentation.flip
+    orders, strengths = np.argsort(order), factors(shares, augmentation.jitter)
+    centers = (center * images.shape[1:3]).astype(int)
+    for number, image in enumerate(changed):
+        if padding:
+            crop(image, corners[number], padding)
+        if flipped[number]:
+            image[:] = image[:, ::-1].copy()
+        if any(augmentation.jitter):
+            jitter(image, orders[number], strengths[number])
+        if side:
+            cutout(image, centers[number], side)
+    return changed
+
+
+def crop(image: np.ndarray, corner: np.ndarray, padding: int) -> None:
+    """Moves the window at `corner` of the image surrounded by zeros into it."""
+    (y, x), (height, width, _), sides = corner, image.shape, (padding, padding)
+    image[:] = np.pad(image, (sides, sides, (0, 0)))[y : y + height, x : x + width]
+
+
+def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
+    """Of the four steps of the jitter, for the hue its shift."""
+    *colors, hue = strengths
+    lowest = np.array([*(max(0.0, 1.0 - color) for color in colors), -hue])
+    highest = np.array([*(1.0 + color for color in colors), hue])
+    return (lowest + (highest - lowest) * shares).astype("float32")
+
+
+def jitter(image: np.ndarray, order: np.ndarray, factors: Any) -> None:
+    """Brightness, contrast, saturation and hue, in place, in this order."""
+    for number in order:
+        factor, has_color = factors[number], image.shape[-1] == 3
+        if number == 3 and has_color:
+            turn_hue(image, factor)
+        elif number < 2 or (number == 2 and has_color):
+            other = (image @ LUMA)[..., None] if number and has_color else image
+            other = np.mean(other) if number == 1 else other
+            rest = (np.float32(1.0) - factor) * other if number else np.float32(0.0)
+            image *= factor
+            image += rest
+            _clip(image)
+
+
+def _clip(image: np.ndarray) -> None:
+    np.maximum(image, np.float32(0.0), out=image)
+    np.minimum(image, np.float32(1.0), out=image)
+
+
+def turn_hue(image: np.ndarray, shift: np.float32) -> None:
+    """The hue turned by a share of the circle, at the same value and chroma."""
+    red, green, blue = np.ascontiguousarray(np.moveaxis(image, -1, 0))
+    value = np.maximum(np.maximum(red, green), blue)
+    chroma = value - np.minimum(np.minimum(red, green), blue)
+    unit = np.float32(1.0) / np.where(chroma > 0, chroma, np.float32(1.0))
+    hue = 4 + (red - green) * unit  # in sixths of the circle
+    hue = np.where(value == green, 2 + (blue - red) * unit, hue)
+    hue = np.where(value == red, (green - blue) * unit, hue)
+    turns = hue / np.float32(6.0) + shift
+    for channel in range(3):
+        distance = turns - np.float32(channel / 3)
+        distance -= np.rint(distance)
+        share = 6 * np.abs(distance) - 1
+        _clip(share)
+        image[..., channel] = value - chroma * share
+
+
+def cutout(image: np.ndarray, center: np.ndarray, side: int) -> None:
+    """A square of zeros about the center, in place."""
+    top, left = np.maximum(center - side // 2, 0)
+    bottom, right = np.maximum(center - side // 2 + side, 0)
+    image[top:bottom, left:right] = 0.0

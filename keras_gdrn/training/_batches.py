@@ -1,26 +1,38 @@
-"""Batches as functions of a seed, an epoch and a step, in NumPy."""
+"""Batches as functions of a seed, an epoch and a step, and how they get to Keras."""
 
+import collections
+import functools
+import importlib
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import keras
 import numpy as np
 
-from keras_gdrn.data._source import ArraySource, Source, generator, order
-from keras_gdrn.training import _processes
-from keras_gdrn.training._augment import Augmentation, check_shape
-from keras_gdrn.training._augment_steps import Draws, augmented, draw
+from keras_gdrn.data._source import (
+    ArraySource,
+    Source,
+    generator,
+    mapped,
+    order,
+    untuned,
+)
+from keras_gdrn.training._augment import NUMBERS, Augmentation, augmented
+from keras_gdrn.training._devices import own_part
 from keras_gdrn.training._sources import (
     CHECKED,
     BatchStream,
+    as_arrays,
     as_targets,
-    check_parts,
     checked_images,
-    checked_weights,
 )
 
 Batch = tuple[np.ndarray, ...]
+
+WORKERS = 4  # threads, where there is no `tf.data`
 
 
 class Batches:
@@ -28,30 +40,18 @@ class Batches:
 
     Those of training are augmented, each epoch in another order. Each depends on the
     seed, the epoch and the step, and on nothing else. (The order of a `BatchStream` is
-    its own.)
+    its own.) Without an `augmentation`, they are of validation, in the data's order.
 
     What several devices cannot share out equally is left out of an epoch of training.
     In validation, a batch is filled up by images of weight zero. Keras divides the sum
     of the weighted losses by the number of all images, these included: so the weight of
     the others is, on the whole, as much more than one.
-
-    Args:
-        source: Images by number, or batches that are made elsewhere.
-        size: Images in a batch; the last one may be smaller.
-        model_shape: Shape of the model's input.
-        classes: Number of outputs of the model; 1 for one score of two classes.
-        devices: Number of devices that share each batch.
-        augmentation: Of training; `None` for validation, in the order of the data.
-        seed: Seed of the order and of the augmentation.
-
-    Raises:
-        ValueError: Unless the data, as far as they are known at once, are fit.
     """
 
     def __init__(
         self,
         source: Source | BatchStream,
-        size: int,
+        size: int,  # of a batch; the last one may be smaller
         model_shape: tuple,
         classes: int,
         *,
@@ -67,13 +67,7 @@ class Batches:
         self.jitter = augmentation is not None and any(augmentation.jitter)
         self.weight = None  # of an image, where batches are filled up
         self.steps = self.source.steps if self.is_stream else self._shared_out()
-        self.shape, self.has_weights = self._checked()
-
-    @property
-    def signature(self) -> list[tuple[tuple, str]]:
-        """Shape and type of the parts of a batch."""
-        shapes = [self.shape, (self.classes,), *([()] if self.has_weights else [])]
-        return [((None, *shape), "float32") for shape in shapes]
+        self.shapes = self._checked_shapes()
 
     def batch(self, number: int) -> Batch:
         """This process' part of a batch; the epochs follow each other."""
@@ -92,16 +86,12 @@ class Batches:
         return self._finished(values, epoch, step)
 
     def stream(self, first: int) -> Iterator[Batch]:
-        """The batches from a step on, where the data make them in an own order.
-
-        Of an epoch that begins in the middle, as many are skipped.
-        """
+        """The batches from a step on, of data that make them in an own order."""
         for epoch in itertools.count(first // self.steps):
             step = -1
-            parts = itertools.islice(self.source.epoch(), self.steps)
-            for step, batch in enumerate(parts):
+            for step, parts in enumerate(self.source.epoch()):
                 if epoch * self.steps + step >= first:
-                    yield self._finished(self._values(batch), epoch, step)
+                    yield self._finished(self._values(parts), epoch, step)
             if step < self.steps - 1:
                 raise ValueError(
                     f"`{self.name}` must have {self.steps} batches in each iteration. "
@@ -112,16 +102,15 @@ class Batches:
         images, targets, *weights = values
         if len(images) % self.devices:
             raise ValueError(
-                f"`{self.name}` must have batches that {self.devices} devices can "
-                "share out equally: of another size, without a last one that is "
-                f"smaller (`drop_remainder=True`). Received: {len(images)} images"
+                f"`{self.name}` must have batches that {self.devices} devices share "
+                f"out equally (`drop_remainder=True`). Received: {len(images)} images"
             )
-        own, *others = map(_own_part, (images, targets, *weights))
+        own, *others = map(own_part, (images, targets, *weights))
         if self.augmentation is None:
             return own.astype("float32", copy=False), *others
         random = generator((self.seed, epoch), step + 1)
-        drawn = draw(random, images.shape, self.augmentation)
-        return augmented(own, Draws(*map(_own_part, drawn)), self.augmentation), *others
+        chances = own_part(random.random((len(images), NUMBERS)))
+        return augmented(own, chances, self.augmentation), *others
 
     def _shared_out(self) -> int:
         """The number of steps; sets the size of batches and the weight of an image."""
@@ -140,56 +129,98 @@ class Batches:
         self.size = size - size % devices
         return count // self.size
 
-    def _checked(self) -> tuple[tuple, bool]:
-        """The shape of images, and whether there are weights.
+    def _checked_shapes(self) -> list[tuple]:
+        """The shape of each part of a batch, whose size may vary.
 
         Of arrays all values are checked, of other data those of a first batch.
         """
-        if self.is_stream:
-            parts, known = next(self.source.epoch()), tuple(self.source.shape)
-            self._check_shape(known)
+        if self.is_stream:  # other batches may have other images
+            values, images = self._values(next(self.source.epoch())), self.shape
         else:
-            parts = self.source.rows(np.arange(min(self.size, len(self.source))))
-            known = parts[0].shape[1:]
-        values = self._values(parts)
-        count = len(values[0])
-        if (
-            self.is_stream
-            and self.augmentation is not None
-            and (count > self.size or (count < self.size and self.steps > 1))
-        ):
-            raise ValueError(
-                f"`data` must have batches of the recipe's size, {self.size}. "
-                f"Received: a batch of {count}"
-            )
-        if type(self.source) is ArraySource:
-            for start in range(0, len(self.source), CHECKED):
-                end = min(start + CHECKED, len(self.source))
-                self._values(self.source.rows(np.arange(start, end)))
-        # Where one of the two leaves the size of the images open, the other has it.
-        pairs = zip(known, self.shape, strict=True)
-        shape = tuple(given or taken for given, taken in pairs)
-        return shape, len(values) == 3 or self.weight is not None
+            is_array, count = type(self.source) is ArraySource, len(self.source)
+            for start in range(CHECKED, count, CHECKED) if is_array else ():
+                index = np.arange(start, min(start + CHECKED, count))
+                self._values(self.source.rows(index))
+            first = min(CHECKED if is_array else self.size, count)
+            values = self._values(self.source.rows(np.arange(first)))
+            images = values[0].shape[1:]
+        has_weights = len(values) == 3 or self.weight is not None
+        shapes = [images, (self.classes,), *([()] if has_weights else [])]
+        return [(None, *shape) for shape in shapes]
 
     def _values(self, parts: Any) -> Batch:
         """A batch with its labels one-hot, or an error unless all is fit."""
-        images, labels, *weights = check_parts(parts)
-        self._check_shape(images.shape[1:])
-        if self.augmentation is not None:
-            check_shape(images, self.jitter)
-        images = checked_images(images, self.jitter)
-        return images, as_targets(labels, self.classes), *map(checked_weights, weights)
-
-    def _check_shape(self, found: tuple) -> None:
-        pairs = zip(found, self.shape, strict=True)
-        if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        images, labels, *weights = as_arrays(parts)
+        pairs = zip(images.shape[1:], self.shape, strict=True)
+        if any(wanted not in (None, size) for size, wanted in pairs):
             raise ValueError(
                 f"`{self.name}` must have images of the shape that the model takes, "
-                f"{self.shape}. Received: images of shape {tuple(found)}"
+                f"{self.shape}. Received: images of shape {images.shape[1:]}"
             )
+        images = checked_images(images, self.jitter)
+        weights = (part.astype("float32") for part in weights)
+        return images, as_targets(labels, self.classes), *weights
 
 
-def _own_part(array: np.ndarray) -> np.ndarray:
-    """Of several processes, this one's part of what they share."""
-    part = len(array) // _processes.count()
-    return array[_processes.number() * part :][:part]
+def pipeline(batches: Batches, first: int = 0) -> Any:
+    """The batches from a step on, epoch after epoch, made ahead of their use.
+
+    A `tf.data.Dataset` or, where TensorFlow is not installed, a `PyDataset` of the same
+    arrays. It does not end: Keras is given the number of steps.
+    """
+    ordered = functools.partial(batches.stream, first)
+    if not has_tensorflow():
+        ahead = functools.partial(_ahead, batches, first)
+        return _InOrder(ordered if batches.is_stream else ahead)
+    import tensorflow as tf
+
+    spec = [tf.TensorSpec(shape, "float32") for shape in batches.shapes]
+    if batches.is_stream:
+        made = tf.data.Dataset.from_generator(ordered, output_signature=tuple(spec))
+        data = untuned(made)
+    else:
+        data = mapped(untuned(tf.data.Dataset.counter(first)), batches.batch, spec)
+    return data.prefetch(tf.data.AUTOTUNE)
+
+
+class _InOrder(keras.utils.PyDataset):
+    """Batches that are asked for one after the other, each time from the first on."""
+
+    num_batches = None
+
+    def __init__(self, make: Callable[[], Iterator[Batch]]):
+        super().__init__()
+        self.make = make
+
+    def __getitem__(self, index: int) -> Batch:
+        if index == 0:
+            self.made = self.make()
+        return next(self.made)
+
+
+def _ahead(batches: Batches, first: int) -> Iterator[Batch]:
+    """The batches from a step on, some of them ahead, in other threads."""
+    with ThreadPoolExecutor(WORKERS) as pool:
+        waiting = collections.deque()
+        for number in itertools.count(first):
+            waiting.append(pool.submit(batches.batch, number))
+            if len(waiting) > WORKERS:
+                yield waiting.popleft().result()
+
+
+def has_tensorflow() -> bool:
+    """Whether TensorFlow can be imported: batches are made by `tf.data` then."""
+    try:
+        importlib.import_module("tensorflow")
+    except ImportError:
+        return False
+    return True
+
+
+def data_errors() -> tuple[type[Exception], ...]:
+    """The errors that unfit data end with, at once or in a pipeline."""
+    if not has_tensorflow():
+        return (ValueError,)
+    import tensorflow as tf
+
+    return ValueError, tf.errors.InvalidArgumentError

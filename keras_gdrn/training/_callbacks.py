@@ -1,5 +1,6 @@
 """What happens in the course of a run."""
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,38 +9,25 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_gdrn.training import _devices, _processes
-from keras_gdrn.training._checkpoint import State, restore, save, write_log
+from keras_gdrn.training._checkpoint import State, restore, save, seeds
+from keras_gdrn.training._devices import from_first_process
 from keras_gdrn.training._time_limit import TimeLimit
 
 
+@dataclasses.dataclass(eq=False)
 class Run(keras.callbacks.Callback):
-    """Seeds each epoch, and ends it with a checkpoint and a row in the log.
+    """Seeds each epoch, and ends it with a checkpoint and a row in the log."""
 
-    Args:
-        seed: The seed of the run.
-        steps: Steps of an epoch.
-        state: Of the last checkpoint.
-        limit: The time there is.
-        check_finite: Whether to stop by an error if the loss or a weight is not finite.
-        folder: Folder of the run; in other processes than the first one `None`.
-        minutes: An epoch that takes longer has checkpoints in between.
-    """
+    seed: int
+    steps: int  # of an epoch
+    state: State  # of the last checkpoint; its rows go on
+    folder: Path | None  # only in the first process
+    minutes: float  # an epoch that takes longer has checkpoints in between
+    limit: TimeLimit
+    check_finite: bool
 
-    def __init__(
-        self,
-        seed: int,
-        steps: int,
-        state: State,
-        limit: TimeLimit | None,
-        check_finite: bool,
-        folder: Path | None,
-        minutes: float,
-    ):
+    def __post_init__(self):
         super().__init__()
-        self.seed, self.steps, self.state, self.rows = seed, steps, state, state.rows
-        self.limit, self.check_finite = limit, check_finite
-        self.folder, self.seconds = folder, 60 * minutes
 
     def on_train_begin(self, logs=None):
         self.saved = time.perf_counter()
@@ -50,22 +38,17 @@ class Run(keras.callbacks.Callback):
         self.start, self.epoch = time.perf_counter(), epoch
         if self.skipped:
             restore(self.model, self.state)
-        else:
-            self._seed(epoch)
-
-    def _seed(self, epoch: int) -> None:
-        """Seeds dropout by the epoch: what was trained before has no part in it."""
-        for number, generator in enumerate(_devices.seed_generators(self.model)):
-            devices = len(_devices.seeds(generator))
+            return
+        # Dropout's: what was trained before has no part in it.
+        for number, state in enumerate(seeds(self.model)):
             seed = np.random.SeedSequence([self.seed, epoch, number])
-            words = seed.generate_state(2 * devices).reshape(-1, 2)
-            _devices.assign_seeds(generator, words)
+            state.assign(seed.generate_state(2).astype(state.dtype))
 
     # Not at the end of a batch: Keras would wait for the losses of each.
     def on_train_batch_begin(self, batch, logs=None):
-        is_late = time.perf_counter() - self.saved >= self.seconds
+        is_late = time.perf_counter() - self.saved >= 60 * self.minutes
         if self.folder and batch and is_late and self._is_finite({}):
-            self._save(self.epoch, self.skipped + batch)
+            self._save(self.epoch * self.steps + self.skipped + batch)
 
     def on_epoch_end(self, epoch, logs=None):
         seconds = time.perf_counter() - self.start
@@ -78,26 +61,19 @@ class Run(keras.callbacks.Callback):
                 f"{logs}. Try a lower learning rate; the last good checkpoint, if "
                 "there is a folder `out`, is that of the epoch before."
             )
-        self.rows.append({"epoch": epoch, **logs})
+        self.state.rows.append({"epoch": epoch, **logs})
         if self.folder and is_finite:
-            self._save(epoch + 1)
-        if self.folder:
-            write_log(self.folder, self.rows)
-        if self.limit is not None:
-            self._stop_in_time(self.limit, seconds)
+            self._save((epoch + 1) * self.steps)
+        self.limit.took(seconds)
+        if from_first_process(lambda: self.limit.is_reached(seconds)):
+            self.model.stop_training = True
 
-    def _save(self, epochs: int, step: int = 0) -> None:
+    def _save(self, step: int) -> None:
         assert self.folder is not None
-        with _processes.alone():
-            save(self.model, self.folder, epochs, step, self.rows)
+        save(self.model, self.folder, step, self.state.rows)
         self.saved = time.perf_counter()
 
     def _is_finite(self, logs: Mapping[str, Any]) -> bool:
         return bool(np.isfinite(logs.get("loss", 0.0))) and all(
             np.isfinite(weight).all() for weight in self.model.get_weights()
         )
-
-    def _stop_in_time(self, limit: TimeLimit, seconds: float) -> None:
-        limit.took(seconds)
-        if _processes.from_first_process(lambda: limit.is_reached(seconds)):
-            self.model.stop_training = True

@@ -7,8 +7,6 @@ import hashlib
 import io
 import json
 import math
-import os
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -17,56 +15,45 @@ import h5py
 import keras
 import numpy as np
 
-from keras_gdrn.training import _devices
-from keras_gdrn.training._run_folder import SETTINGS, write_whole
+from keras_gdrn.commands import replacing
+from keras_gdrn.training._run_folder import SETTINGS
 
+CHECKPOINT = "checkpoint.weights.h5"  # the ending is what Keras wants
 LOG = "log.csv"
 
-_SUFFIX = ".weights.h5"  # what Keras wants
-_NAME = re.compile(r"epoch-(\d{4,})(?:-step-(\d{6,}))?\.weights\.h5")
 _STATE = "state_of_run"  # a group of the file, which Keras leaves alone
 
 # Ends the content and is followed by its SHA-256. HDF5 ignores what is behind its end.
 _MARK = b"\nsha256:"
-_LENGTH = len(_MARK) + hashlib.sha256().digest_size
 
 
 @dataclasses.dataclass
 class State:
-    """What a run needs besides the weights and the optimizer to go on.
+    """What a run needs besides the weights and the optimizer to go on."""
 
-    Attributes:
-        rows: The row of the log of each epoch.
-        metrics, seeds: Those of the epoch that goes on: the model's metrics, and the
-            states of its random number generators.
-    """
-
-    rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    metrics: list[np.ndarray] = dataclasses.field(default_factory=list)
-    seeds: list[np.ndarray] = dataclasses.field(default_factory=list)
+    step: int = 0  # how many were trained, of all epochs
+    rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # of the log
+    # Those of an epoch that goes on: metrics and states of random number generators.
+    values: list[np.ndarray] = dataclasses.field(default_factory=list)
 
 
-def checkpoint(folder: Path, epochs: int, step: int = 0) -> Path:
-    """The file with what was trained in so many epochs and steps of the next one."""
-    in_epoch = f"-step-{step:06d}" if step else ""
-    return folder / f"epoch-{epochs:04d}{in_epoch}{_SUFFIX}"
+def seeds(model: keras.Model) -> list[keras.Variable]:
+    """The states of a model's random number generators, such as those of dropout."""
+    variables = model.non_trainable_variables
+    return [v for v in variables if v.name == "seed_generator_state"]
 
 
-def last_checkpoint(folder: Path) -> tuple[int, int]:
-    """Epochs, and steps of the next one, after which the last one was written.
+def restore(model: keras.Model, state: State) -> None:
+    """Sets metrics and random number generators as they were when it was saved."""
+    variables = [*model.metrics_variables, *seeds(model)]
+    for variable, value in zip(variables, state.values, strict=True):
+        variable.assign(value)
 
-    Raises:
-        OSError: If the checkpoint is damaged, or of another run.
-        FileExistsError: If there is a log, but no checkpoint.
-    """
-    found = max(_checkpoints(folder), default=(0, 0))
-    if found != (0, 0) and not _is_valid(checkpoint(folder, *found)):
-        raise OSError(
-            f"{checkpoint(folder, *found)} is damaged or of another run: its checksum "
-            f"is not that of its content and of {SETTINGS}. Copy it back from a "
-            "backup, or train anew in another folder."
-        )
-    if found == (0, 0) and (folder / LOG).exists():
+
+def exists(folder: Path) -> bool:
+    """Whether there is one in the folder of a run, or an error if it was lost."""
+    found = (folder / CHECKPOINT).exists()
+    if not found and (folder / LOG).exists():
         raise FileExistsError(
             f"{folder} has the {LOG} of a run, but its checkpoint is gone: copy it "
             "back from a backup, or choose another folder."
@@ -74,96 +61,79 @@ def last_checkpoint(folder: Path) -> tuple[int, int]:
     return found
 
 
-def save(
-    model: keras.Model,
-    folder: Path,
-    epochs: int,
-    step: int,
-    rows: list[dict[str, Any]],
-) -> None:
-    """Puts the state of a training in the place of the one before.
-
-    There is a whole checkpoint at any moment, and its name tells where it was written.
-
-    Raises:
-        OSError: If there is no space for it.
-    """
+def save(model: keras.Model, folder: Path, step: int, rows: list) -> None:
+    """Puts the state of a training in the place of the one before."""
     _check_space(model, folder)
-    before = _checkpoints(folder)
-    partial = folder / f"partial{_SUFFIX}"
-    model.save_weights(partial, overwrite=True)
-    with h5py.File(partial, "a") as file:
-        group = file.create_group(_STATE)
-        group["rows"] = json.dumps(rows, default=float)
-        for number, metric in enumerate(model.metrics_variables):
-            group[f"metrics/{number}"] = keras.ops.convert_to_numpy(metric)
-        for number, generator in enumerate(_devices.seed_generators(model)):
-            group[f"seeds/{number}"] = _devices.seeds(generator)
-    digest = hashlib.sha256(_run(folder) + partial.read_bytes()).digest()
-    with partial.open("ab") as file:
-        file.write(_MARK + digest)
-    os.replace(partial, checkpoint(folder, epochs, step))
-    for place, path in before.items():
-        if place != (epochs, step):
-            path.unlink()
+    distribution = keras.distribution.distribution()
+    with replacing(folder / CHECKPOINT) as partial:
+        # To save, Keras makes a second optimizer. Under a distribution each variable is
+        # made by all processes together: this one would wait for the others.
+        keras.distribution.set_distribution(None)
+        try:
+            model.save_weights(partial, overwrite=True)
+        finally:
+            keras.distribution.set_distribution(distribution)
+        with h5py.File(partial, "a") as file:
+            group = file.create_group(_STATE)
+            group["step"], group["rows"] = step, json.dumps(rows, default=float)
+            variables = [*model.metrics_variables, *seeds(model)]
+            for number, value in enumerate(map(keras.ops.convert_to_numpy, variables)):
+                group[f"values/{number}"] = value
+        digest = _digest(folder, partial.read_bytes())
+        with partial.open("ab") as file:
+            file.write(_MARK + digest)
+    write_log(folder, rows)
 
 
-def read_state(path: Path) -> State:
-    """The state that is beside the weights and the optimizer."""
-
-    def arrays(name: str) -> list[np.ndarray]:
-        parts = file.get(f"{_STATE}/{name}", {})
-        return [parts[str(number)][()] for number in range(len(parts))]
-
+def load(model: keras.Model, folder: Path) -> State:
+    """Loads weights and optimizer; returns the rest of the state."""
+    path = folder / CHECKPOINT
+    content, _, digest = path.read_bytes().rpartition(_MARK)
+    if digest != _digest(folder, content):
+        raise OSError(
+            f"{path} is damaged or of another run: its checksum is not that of its "
+            f"content and of {SETTINGS}. Copy it back from a backup, or train anew in "
+            "another folder."
+        )
+    model.load_weights(path)
     with h5py.File(path) as file:
-        rows = json.loads(file[f"{_STATE}/rows"][()])
-        return State(rows, arrays("metrics"), arrays("seeds"))
-
-
-def restore(model: keras.Model, state: State) -> None:
-    """Sets metrics and random number generators as they were when it was saved."""
-    for metric, value in zip(model.metrics_variables, state.metrics, strict=True):
-        metric.assign(value)
-    generators = _devices.seed_generators(model)
-    for generator, value in zip(generators, state.seeds, strict=True):
-        _devices.assign_seeds(generator, value)
+        group: Any = file[_STATE]
+        values = group.get("values", {})
+        values = [values[str(number)][()] for number in range(len(values))]
+        return State(int(group["step"][()]), json.loads(group["rows"][()]), values)
 
 
 def write_log(folder: Path, rows: list[dict[str, Any]]) -> None:
     """A table with a row for each epoch. Cells that a row does not have are empty.
 
-    It is not written before there is a checkpoint, for a log without one tells that the
-    checkpoint has been lost.
+    It is written after the checkpoint: a log without one tells that one was lost.
     """
-    if not _checkpoints(folder):
-        return
-    columns = dict.fromkeys(name for row in rows for name in row)
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, fieldnames=list(columns), lineterminator="\n")
+    writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_whole(folder / LOG, text.getvalue())
+    with replacing(folder / LOG) as partial:
+        partial.write_text(text.getvalue(), encoding="utf-8")
 
 
 def history(rows: list[dict[str, Any]]) -> keras.callbacks.History:
     """What Keras would return; NaN where an epoch does not have a value."""
     result = keras.callbacks.History()
-    columns = dict.fromkeys(name for row in rows for name in row)
-    result.history = {n: [row.get(n, math.nan) for row in rows] for n in columns}
+    for name in _columns(rows):
+        result.history[name] = [row.get(name, math.nan) for row in rows]
     result.epoch = result.history.pop("epoch", [])
     return result
 
 
-def _run(folder: Path) -> bytes:
-    """What a checkpoint belongs to: the settings of its run."""
+def _columns(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _digest(folder: Path, content: bytes) -> bytes:
+    """That of a checkpoint and of the settings of its run."""
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    return json.dumps(settings, sort_keys=True).encode()
-
-
-def _is_valid(path: Path) -> bool:
-    content = path.read_bytes()
-    digest = hashlib.sha256(_run(path.parent) + content[:-_LENGTH]).digest()
-    return content[-_LENGTH:] == _MARK + digest
+    settings = json.dumps(settings, sort_keys=True).encode()
+    return hashlib.sha256(settings + content).digest()
 
 
 def _check_space(model: keras.Model, folder: Path) -> None:
@@ -178,8 +148,3 @@ def _check_space(model: keras.Model, folder: Path) -> None:
             f"{free:,} are free",
             str(folder),
         )
-
-
-def _checkpoints(folder: Path) -> dict[tuple[int, int], Path]:
-    names = ((path, _NAME.fullmatch(path.name)) for path in folder.iterdir())
-    return {(int(m[1]), int(m[2] or 0)): path for path, m in names if m}

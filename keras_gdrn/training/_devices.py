@@ -2,13 +2,11 @@
 
 import contextlib
 import functools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import keras
 import numpy as np
-
-from keras_gdrn.training import _processes
 
 
 def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
@@ -16,33 +14,29 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
 
     Each device has all weights and an equal share of every batch; loss, gradients and
     the statistics of batch normalization are those of the whole batch. What cannot be
-    shared out equally is left out of an epoch of training, and comes up in another
-    one: of each batch the images beyond a multiple of the number of devices (44 of 45
-    are trained on by two or four), and the last batch, which may be smaller.
+    shared out equally is left out of an epoch of training: of each batch the images
+    beyond a multiple of the number of devices, and the last batch, if it is smaller.
     Validation counts each image once. On TensorFlow this is
-    `tf.distribute.MirroredStrategy`, on JAX `keras.distribution.DataParallel`. Where
-    there is no GPU, the devices are the logical ones of the CPU.
-
-    On JAX, several scale channels are shared out by channel: unless their number is a
-    multiple of that of the devices, each device computes all of them. There may be
-    several machines: one process on each, which begins with
-    `keras.distribution.initialize(address_of_first, processes, number)` and otherwise
-    runs the same program.
+    `tf.distribute.MirroredStrategy`, on JAX `keras.distribution.DataParallel`, also of
+    several machines that share the folder of the run: one process on each, which begins
+    with `keras.distribution.initialize(address_of_first, processes, number)` and
+    otherwise runs the same program. Where there is no GPU, the devices are the logical
+    ones of the CPU. On JAX, several scale channels are shared out by channel, if their
+    number is a multiple of that of the devices.
 
     Args:
-        count: Number of devices (of each machine), or `"all"`. With 1, nothing is
-            distributed.
+        count: Number of devices, or `"all"`; of several machines `"all"`. With 1,
+            nothing is distributed.
 
     Returns:
         A context manager, for the building of the model and for `fit`.
 
     Raises:
-        ValueError: If there are not so many devices, or if the backend is neither
-            TensorFlow nor JAX.
+        ValueError: If there are not so many devices, or the backend is another.
 
     Guarantee: in float32, the losses of the epochs and the weights of a small network
-    are those of one device, which is given the same batches, within 1e-5. Only dropout
-    draws other numbers on TensorFlow.
+    are those of one device, which is given the same batches, within 1e-5; but for
+    dropout on TensorFlow, which is the same for each share of a batch.
 
     Example:
 
@@ -50,64 +44,56 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     ...     model = gauss_der_resnet((32, 32, 3), 10, (16, 32), 1.4)
     ...     history = fit(model, RECIPES["rescaled_cifar10"], data)
     """
-    if count == 1 and _processes.count() == 1:
+    backend, (_, processes) = keras.backend.backend(), _process()
+    if count == 1 and processes == 1:
         return contextlib.nullcontext()
-    available = _available(count)
-    most = min(map(len, available))
-    if count not in ("all", *range(1, most + 1)):
+    can_share = backend in ("tensorflow", "jax")
+    names = tuple(keras.distribution.list_devices()) if can_share else ()
+    numbers = range(1, len(names) + 1) if processes == 1 else ()
+    if not can_share or count not in ("all", *numbers):
         raise ValueError(
-            f"`count` must be 'all' or a number from 1 to {most}, that of the devices "
-            f"{available[0]}. Received: count={count!r}"
+            "`count` must be 'all' or, on one machine, that of some of the devices "
+            f"{names}, and the backend TensorFlow or JAX, for several of them. "
+            f"Received: count={count!r} on {backend}"
         )
-    limit = None if count == "all" else int(count)
-    chosen = tuple(name for names in available for name in names[:limit])
+    chosen = names if count == "all" else names[: int(count)]
     if len(chosen) == 1:
         return contextlib.nullcontext()
-    if keras.backend.backend() == "tensorflow":
+    if backend == "tensorflow":
         return _strategy(chosen).scope()
     # `fit` itself gives each process its share of the data.
-    distribution = keras.distribution.DataParallel(
-        devices=list(chosen), auto_shard_dataset=False
-    )
-    return distribution.scope()
+    share = {"devices": list(chosen), "auto_shard_dataset": False}
+    return keras.distribution.DataParallel(**share).scope()
 
 
 def replicas(model: keras.Model) -> int:
-    """How many devices train this model.
-
-    Raises:
-        ValueError: If it was built for others, or if Keras would not distribute it.
-    """
-    backend, distribution = keras.backend.backend(), keras.distribution.distribution()
-    devices, built_here, is_ours = 1, True, distribution is None
+    """How many devices train this model, or an error if it was built for others."""
+    distribution = cast(Any, keras.distribution.distribution())
+    backend, devices, (_, processes) = keras.backend.backend(), 1, _process()
+    fits = processes == 1 and not distribution
     if backend == "tensorflow":
         import tensorflow as tf
 
         strategy = tf.distribute.get_strategy()
-        mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
-        is_ours &= mirrored or not tf.distribute.has_strategy()
-        distribution = distribution or type(strategy).__name__
         devices = strategy.num_replicas_in_sync
+        distribution = distribution or type(strategy).__name__
+        mirrored = isinstance(strategy, tf.distribute.MirroredStrategy)
         created = strategy.extended.variable_created_in_scope
-        built_here = all(created(weight.value) for weight in model.variables)
+        fits &= mirrored or not tf.distribute.has_strategy()
+        fits &= all(created(weight.value) for weight in model.variables)
     elif backend == "jax":
         if isinstance(distribution, keras.distribution.DataParallel):
-            is_ours = not distribution.auto_shard_dataset or _processes.count() == 1
+            fits = processes == 1 or not distribution.auto_shard_dataset
             devices = distribution.device_mesh.devices.size
-        is_ours &= distribution is not None or _processes.count() == 1
         sets = (weight.value.sharding.device_set for weight in model.variables)
-        built_here = all(len(devices_of) == devices for devices_of in sets)
-    if not is_ours:
+        fits &= all(len(devices_of) == devices for devices_of in sets)
+    if not fits:
         raise ValueError(
-            "Several devices, or processes, train a model under `on_devices(…)`, on "
-            "TensorFlow those of one machine, on JAX those of several. "
-            f"Received: {distribution} on {backend}, {_processes.count()} processes"
-        )
-    if not built_here:
-        raise ValueError(
-            "`model` must be built for the devices that train it: build it, and call "
-            "`fit`, under `on_devices(…)` with the same number. "
-            "Received: a model that was built for others"
+            "Several devices, or processes, train a `model` that was built under "
+            "`on_devices(…)` with the same number, under which `fit` is called too: on "
+            "TensorFlow those of one machine, on JAX those of several. Received: a "
+            f"model built for others, or {distribution} on {backend}, {processes} "
+            "processes"
         )
     return devices
 
@@ -119,69 +105,17 @@ def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
     So does JAX by itself. On TensorFlow it is an option of the layer, which is not
     kept: with it, a saved model could not be loaded on other backends.
     """
-    layers = []
-    if devices > 1 and keras.backend.backend() == "tensorflow":
-        kind = keras.layers.BatchNormalization
-        layers = [layer for layer in model._flatten_layers() if isinstance(layer, kind)]
-    before = [layer.synchronized for layer in layers]
+    kind, is_needed = keras.layers.BatchNormalization, devices > 1
+    is_needed &= keras.backend.backend() == "tensorflow"
+    layers = [part for part in model._flatten_layers() if isinstance(part, kind)]
+    changed = [part for part in layers if is_needed and not part.synchronized]
     try:
-        for layer in layers:
+        for layer in changed:
             layer.synchronized = True
         yield
     finally:
-        for layer, value in zip(layers, before, strict=True):
-            layer.synchronized = value
-
-
-def seed_generators(model: keras.Model) -> list[keras.Variable]:
-    """The states of a model's random number generators, such as those of dropout."""
-    variables = model.non_trainable_variables
-    return [v for v in variables if v.name == "seed_generator_state"]
-
-
-def seeds(state: keras.Variable) -> np.ndarray:
-    """The state of a random number generator on each device, `(devices, 2)`.
-
-    On JAX there is one state for the whole batch, as on one device.
-    """
-    return np.stack(list(map(keras.ops.convert_to_numpy, _on_each_device(state))))
-
-
-def assign_seeds(state: keras.Variable, words: np.ndarray) -> None:
-    """Gives a random number generator its state on each device."""
-    for own, value in zip(_on_each_device(state), words, strict=True):
-        own.assign(value.astype(state.dtype))
-
-
-def _on_each_device(state: keras.Variable) -> list[Any]:
-    if keras.backend.backend() != "tensorflow":
-        return [state]
-    import tensorflow as tf
-
-    strategy = tf.distribute.get_strategy()
-    return list(strategy.experimental_local_results(state.value))
-
-
-def _available(count: int | str) -> list[list[str]]:
-    """The names of the devices of each process."""
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        list_devices = tf.config.list_logical_devices
-        devices = list_devices("GPU") or list_devices("CPU")
-        return [[device.name for device in devices]]
-    if backend == "jax":
-        import jax
-
-        names = [[] for _ in range(jax.process_count())]
-        for device in jax.devices():
-            names[device.process_index].append(f"{device.platform}:{device.id}")
-        return names
-    raise ValueError(
-        "Several devices train a model on the TensorFlow and JAX backends. "
-        f"Received: count={count!r} on {backend}"
-    )
+        for layer in changed:
+            layer.synchronized = False
 
 
 @functools.cache  # what is built under one scope can be trained under another
@@ -189,3 +123,61 @@ def _strategy(names: tuple[str, ...]) -> Any:
     import tensorflow as tf
 
     return tf.distribute.MirroredStrategy(names)
+
+
+def _process() -> tuple[int, int]:
+    """The number of this process, from 0, and how many train together."""
+    if keras.backend.backend() != "jax":
+        return 0, 1
+    import jax
+
+    return jax.process_index(), jax.process_count()
+
+
+def own_part(array: np.ndarray) -> np.ndarray:
+    """Of several processes, this one's part of what they share."""
+    number, count = _process()
+    return np.split(array, count)[number]
+
+
+def is_first_process() -> bool:
+    """Whether this is the one of several JAX processes that decides and writes.
+
+    Returns:
+        Whether it is; it is, too, where there is only one process.
+    """
+    return _process()[0] == 0
+
+
+def from_first_process(function: Callable[[], int]) -> int:
+    """What a function returns in the first of several JAX processes.
+
+    It is called only there, and all processes, which must come to this call, get the
+    number: so they decide alike by what only the first one knows, such as its time.
+
+    Args:
+        function: Returns an integer >= 0, or whether something is so.
+
+    Returns:
+        The number.
+
+    Raises:
+        RuntimeError: In the other processes, if the function fails in the first one.
+
+    Example:
+
+    >>> is_complete = from_first_process(lambda: Path("runs/results.json").exists())
+    """
+    if _process()[1] == 1:
+        return function()
+    from jax.experimental import multihost_utils
+
+    failed = result = -1
+    try:
+        if is_first_process():
+            result = int(function())
+    finally:
+        result = int(multihost_utils.broadcast_one_to_all(np.array(result)))
+    if result == failed:
+        raise RuntimeError("The first process has failed: see its error.")
+    return result

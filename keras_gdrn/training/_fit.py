@@ -11,24 +11,11 @@ from typing import Any
 import keras
 
 from keras_gdrn._checks import check_number
-from keras_gdrn.training import _devices, _processes
-from keras_gdrn.training._batches import Batches
+from keras_gdrn.training import _checkpoint, _devices
+from keras_gdrn.training._batches import Batches, pipeline
 from keras_gdrn.training._callbacks import Run
-from keras_gdrn.training._checkpoint import (
-    State,
-    checkpoint,
-    history,
-    last_checkpoint,
-    read_state,
-    write_log,
-)
-from keras_gdrn.training._model import (
-    architecture,
-    check_model,
-    compile_by,
-    parameters,
-)
-from keras_gdrn.training._pipeline import pipeline
+from keras_gdrn.training._checkpoint import State
+from keras_gdrn.training._model import architecture, check_model, compile_by
 from keras_gdrn.training._recipe import Recipe, as_recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._sources import as_source
@@ -48,7 +35,6 @@ def fit(
     class_weight: Mapping[int, float] | None = None,
     jit_compile: bool | str = "auto",
     check_finite: bool = True,
-    tensorboard: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] | keras.callbacks.Callback = (),
     verbose: int | str = "auto",
 ) -> keras.callbacks.History:
@@ -67,54 +53,46 @@ def fit(
 
     Args:
         model: A functional model from images `(batch, H, W, C)` to scores `(batch,
-            class)`, or to one score `(batch, 1)`, positive for class 1 and negative for
-            class 0. (This package's networks need an output for each of two classes:
-            their last layer ends in ReLU.)
+            class)`.
         recipe: A `Recipe`, or the name of one of `RECIPES`.
         data: Arrays `(images, labels)` or `(images, labels, weights)`; what `rescaled`,
             `rescaled_h5` or `stir` return; or a data set of single images that is read
             by number, `data[n]`, such as those of PyTorch and grain. These are shuffled
-            here, by `seed`, and make batches of the recipe's size. Or batches of this
-            size that shuffle themselves: another `tf.data.Dataset`, a
-            `keras.utils.PyDataset` or an iterable with a length, such as PyTorch's
-            `DataLoader`. Of these, steps that were trained are not trained again, but
-            the order after an interruption is the data's own. Images are floats in [0,
-            1]; labels are integers `(batch,)` or `(batch, 1)`, or one-hot. Weights
+            here, by `seed`, and make batches of the recipe's size. Or batches of an own
+            order and size: another `tf.data.Dataset`, a `keras.utils.PyDataset` or an
+            iterable with a length, such as PyTorch's `DataLoader`; of these, steps that
+            were trained are not trained again. Images are floats in [0, 1];
+            labels are integers `(batch,)` or `(batch, 1)`, or one-hot. Weights
             `(batch,)` are those of the images, in the loss and the accuracy.
         validation_data: The same, not shuffled; evaluated after each epoch.
         out: Folder of the run, made if need be.
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
             before: see `keras.utils.set_random_seed`.
         max_minutes: Stop after an epoch if another one would not end within so many
-            minutes; at least one is trained. The history is then shorter, and the same
-            call goes on. Several calls may share a `TimeLimit`.
-        checkpoint_minutes: After so many minutes within an epoch, a checkpoint is
-            written in the middle of it.
-        class_weight: Weight of each class, as for `keras.Model.fit`: instead of weights
-            of the images.
-        jit_compile: As for `keras.Model.compile`. On several devices, TensorFlow does
-            not take `True`.
+            minutes; at least one is trained. The same call then goes on. Several calls
+            may share a `TimeLimit`.
+        checkpoint_minutes: A longer epoch has checkpoints in between.
+        class_weight: As for `keras.Model.fit`: instead of weights of the images.
+        jit_compile: As for `keras.Model.compile`; not `True` on several devices of
+            TensorFlow.
         check_finite: Whether to stop by an error after an epoch whose loss or weights
-            are not finite. If `False`, training goes on. In either case the last
-            checkpoint with finite weights is kept.
-        tensorboard: Whether to write `out/tensorboard` too.
+            are not finite. In either case the last good checkpoint is kept.
         callbacks: Further Keras callbacks, or one. Their state is not restored.
         verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
 
     Returns:
-        The history of this call; with `out`, of the whole run.
+        The history of this call, with the `seconds` of each epoch; with `out`, of the
+        whole run.
 
     Raises:
         ValueError: If an argument does not fit, for instance labels that are no
             classes of the model, or a model that was built for other devices.
         FileExistsError: If `out` holds another run, of other settings, network,
-            precision, backend or images, or has lost its checkpoint. (Of batches that
-            are made elsewhere only their number and shapes are known.)
+            precision, backend or images, or has lost its checkpoint. (Of batches in an
+            own order only their number and shapes are known.)
         BlockingIOError: If another process is at work in `out`.
-        OSError: If the checkpoint in `out` is damaged or of another run, or there is no
-            space left for one.
-        FloatingPointError: If the loss or a weight is not finite, unless `check_finite`
-            is `False`.
+        OSError: If the checkpoint in `out` is damaged, or the disk is full.
+        FloatingPointError: If the loss or a weight is not finite, and `check_finite`.
         RuntimeError: In all but the first of several processes, if that has failed.
 
     Example:
@@ -126,50 +104,38 @@ def fit(
     recipe = as_recipe(recipe)
     check_number("seed", seed, whole=True)
     check_number("checkpoint_minutes", checkpoint_minutes)
-    limit = None if max_minutes is None else as_time_limit(max_minutes)
     devices, classes = _devices.replicas(model), model.output_shape[-1]
     shared = recipe.batch_size, model.input_shape, classes
+    limit = as_time_limit(max_minutes)
     batches = Batches(
         *(as_source(data), *shared),
         devices=devices,
         augmentation=recipe.augmentation,
         seed=seed,
     )
-    tests = None
+    options: dict[str, Any] = {"class_weight": class_weight, "verbose": verbose}
     if validation_data is not None:
         tests = Batches(as_source(validation_data), *shared, devices=devices)
-        tests = pipeline(tests, 0, tests.steps)
+        options |= {"validation_data": pipeline(tests), "validation_steps": tests.steps}
     compile_by(model, recipe, batches.steps, jit_compile)
     with contextlib.ExitStack() as held:
         held.enter_context(_devices.synchronized(model, devices))
-        done, state, folder = 0, State(), None
+        state, folder = State(), None
         if out is not None:
             decided = _settings(model, recipe, batches, class_weight)
-            done, state = _resume(model, Path(out), decided, batches.steps, held)
-            folder = Path(out) if _processes.is_first_process() else None
+            state = _resume(model, Path(out), decided, held)
+            folder = Path(out) if _devices.is_first_process() else None
         run = Run(
-            *(seed, batches.steps, state, limit, check_finite),
-            *(folder, checkpoint_minutes),
+            *(seed, batches.steps, state, folder, checkpoint_minutes),
+            *(limit, check_finite),
         )
-        parts = [run, *keras.tree.flatten([callbacks])]
-        if tensorboard and folder:
-            parts.insert(1, keras.callbacks.TensorBoard(folder / "tensorboard"))
-        _train(
-            *(model, batches, done, recipe.epochs),
-            validation_data=tests,
-            class_weight=class_weight,
-            callbacks=parts,
-            verbose=verbose,
-        )
-    return history(run.rows)
+        options["callbacks"] = [run, *keras.tree.flatten([callbacks])]
+        _train(model, batches, state.step, recipe.epochs, options)
+    return _checkpoint.history(state.rows)
 
 
 def _train(
-    model: keras.Model,
-    batches: Batches,
-    done: int,
-    epochs: int,
-    **options: Any,
+    model: keras.Model, batches: Batches, done: int, epochs: int, options: dict
 ) -> None:
     """Trains from a step on, to the end of the last epoch."""
     steps, model.stop_training = batches.steps, False
@@ -202,36 +168,24 @@ def _settings(
         "steps_per_epoch": batches.steps,
         "data": batches.source.identity(),
         "backend": keras.backend.backend(),
-        "parameters": parameters(model),
+        "weights": [f"{w.shape}, {w.trainable}" for w in model.weights],
         "architecture": architecture(model),
     }
 
 
 def _resume(
-    model: keras.Model,
-    folder: Path,
-    decided: dict[str, Any],
-    steps: int,
-    held: contextlib.ExitStack,
-) -> tuple[int, State]:
-    """Loads the last checkpoint; returns how many steps have been trained.
+    model: keras.Model, folder: Path, decided: dict, held: contextlib.ExitStack
+) -> State:
+    """Loads the last checkpoint. Of several processes, the first one has the lock."""
 
-    The first process keeps the folder until `held` is closed.
-    """
-
-    def steps_before() -> int:
+    def claimed() -> bool:
         held.enter_context(lock_folder(folder))
         claim_folder(folder, decided)
-        epochs, step = last_checkpoint(folder)
-        return epochs * steps + step
+        return _checkpoint.exists(folder)
 
-    done = _processes.from_first_process(steps_before)
-    if not done:
-        return 0, State()
-    file = checkpoint(folder, *divmod(done, steps))
-    with _processes.copy_of_first(file) as path, _processes.alone():
-        model.load_weights(path)
-        state = read_state(path)
-    if _processes.is_first_process() and state.rows:
-        write_log(folder, state.rows)  # without what was written after the checkpoint
-    return done, state
+    if not _devices.from_first_process(claimed):
+        return State()
+    state = _checkpoint.load(model, folder)
+    if _devices.is_first_process() and state.rows:
+        _checkpoint.write_log(folder, state.rows)  # without what came after it
+    return state

@@ -1,6 +1,6 @@
 """How a network is trained, and the recipes of the paper."""
 
-import dataclasses
+from dataclasses import dataclass, replace
 
 import keras
 
@@ -11,20 +11,17 @@ from keras_gdrn.training._augment import Augmentation
 NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Recipe:
     """How `fit` trains: AdamW on the cross-entropy, its learning rate, augmentation.
-
-    What regularizes inside the network, such as the dropout of scale channels, is a
-    part of the network.
 
     The learning rate falls from `learning_rate` to `final_learning_rate` along half a
     cosine, in each step; before that, it rises linearly from a tenth of
     `learning_rate` for `warmup_epochs`, which count among the epochs.
 
     Source: Perzanowski & Lindeberg, Table training-parameters and Sec. 5.2.
-    Departure: biases and the parameters of batch normalization are not decayed; the
-    paper does not say whether they are.
+    Departure: biases and the parameters of batch normalization are not decayed, of
+    which the paper says nothing. Dropout is a part of the network.
 
     Args:
         epochs: Number of passes over the data.
@@ -33,8 +30,7 @@ class Recipe:
         final_learning_rate: Learning rate at the end.
         warmup_epochs: Epochs during which the learning rate rises; of a shorter
             training, at most half of it.
-        weight_decay: Weight decay of AdamW: a weight loses `learning_rate *
-            weight_decay` of itself in each step.
+        weight_decay: A weight loses `learning_rate * weight_decay` of itself in a step.
         label_smoothing: Share of the label that is spread over all classes.
         augmentation: An `Augmentation`.
 
@@ -80,101 +76,74 @@ class Recipe:
         self, steps_per_epoch: int
     ) -> keras.optimizers.schedules.LearningRateSchedule:
         """The learning rate as a function of the step."""
+        rate = self.learning_rate
         warmup = int(min(self.warmup_epochs, self.epochs / 2) * steps_per_epoch)
-        start = {"initial_learning_rate": self.learning_rate}
-        if warmup:
-            start = {
-                "initial_learning_rate": 0.1 * self.learning_rate,
-                "warmup_target": self.learning_rate,
-                "warmup_steps": warmup,
-            }
         return keras.optimizers.schedules.CosineDecay(
+            0.1 * rate if warmup else rate,
             decay_steps=self.epochs * steps_per_epoch - warmup,
-            alpha=self.final_learning_rate / self.learning_rate,
-            **start,
+            alpha=self.final_learning_rate / rate,
+            warmup_target=rate if warmup else None,
+            warmup_steps=warmup,
         )
 
-    def loss(self, classes: int = 2) -> keras.losses.Loss:
-        """Cross-entropy with smoothed labels.
-
-        Args:
-            classes: Number of outputs of the model. For 1, labels are zeros and ones,
-                else one-hot.
-        """
-        kind = (
-            keras.losses.BinaryCrossentropy
-            if classes == 1
-            else keras.losses.CategoricalCrossentropy
+    def loss(self) -> keras.losses.Loss:
+        """Cross-entropy of one-hot labels, smoothed."""
+        return keras.losses.CategoricalCrossentropy(
+            from_logits=True, label_smoothing=self.label_smoothing
         )
-        return kind(from_logits=True, label_smoothing=self.label_smoothing)
 
 
 _FLIP = Augmentation(flip=0.5)
 _FLIP_AND_JITTER = Augmentation(
     flip=0.5, brightness=0.2, contrast=0.2, saturation=0.2, hue=0.05
 )
-_STL10_AUGMENTATION = dataclasses.replace(_FLIP_AND_JITTER, padding=24)
+_PADDED = replace(_FLIP_AND_JITTER, padding=24)
 # The paper does not state the size of the square; 32 is that of the inventors of
 # cutout for STL-10 with augmentation.
-_CUTOUT = dataclasses.replace(_STL10_AUGMENTATION, cutout=32)
+_CUTOUT = replace(_PADDED, cutout=32)
 
 # Table training-parameters, but for the scale dropout: that is in `ARCHITECTURES`.
-_FASHION_MNIST = Recipe(32, 64, augmentation=_FLIP)
+_FASHION = Recipe(32, 64, augmentation=_FLIP)
 _CIFAR10 = Recipe(90, 45, warmup_epochs=8, augmentation=_FLIP_AND_JITTER)
-_STL10 = Recipe(119, 17, warmup_epochs=8, augmentation=_STL10_AUGMENTATION)
+_STL10 = Recipe(119, 17, warmup_epochs=8, augmentation=_PADDED)
 # Sec. single-scale-exp: the batch size is not stated.
-_SINGLE_STL10 = dataclasses.replace(_STL10, batch_size=64, augmentation=_CUTOUT)
-
-
-def _without_smoothing(recipe: Recipe, **changes) -> Recipe:
-    return dataclasses.replace(recipe, label_smoothing=0.0, **changes)
-
-
-def _first_stage(recipe: Recipe, epochs: int, batch_size: int) -> Recipe:
-    """One scale channel (Table pre-training-parameters)."""
-    return dataclasses.replace(recipe, epochs=epochs, batch_size=batch_size)
+_SINGLE_STL10 = replace(_STL10, batch_size=64, augmentation=_CUTOUT)
 
 
 def _second_stage(recipe: Recipe, epochs: int) -> Recipe:
     """All scale channels, from the weights of the first stage; without warm-up."""
-    return dataclasses.replace(
-        recipe, epochs=epochs, learning_rate=0.005, warmup_epochs=0
-    )
+    return replace(recipe, epochs=epochs, learning_rate=0.005, warmup_epochs=0)
 
 
 # The paper's trainings, by name; those of a preset have its name.
 RECIPES: dict[str, Recipe] = {
-    "rescaled_fashion_mnist": _FASHION_MNIST,
+    "rescaled_fashion_mnist": _FASHION,
     "rescaled_cifar10": _CIFAR10,
     # Sec. stl10-experiments: not of the network with average pooling, the best one.
-    "rescaled_stl10": _without_smoothing(_STL10),
+    "rescaled_stl10": replace(_STL10, label_smoothing=0.0),
     # Sec. single-scale-exp: the published STL-10.
     "stl10": _SINGLE_STL10,
-    "stl10_without_label_smoothing": _without_smoothing(_SINGLE_STL10),
+    "stl10_without_label_smoothing": replace(_SINGLE_STL10, label_smoothing=0.0),
     # Appendix A.1: one scale channel.
-    "rescaled_fashion_mnist_single": _FASHION_MNIST,
-    "rescaled_cifar10_single": dataclasses.replace(_CIFAR10, batch_size=128),
-    "rescaled_stl10_single": dataclasses.replace(_STL10, batch_size=64),
+    "rescaled_fashion_mnist_single": _FASHION,
+    "rescaled_cifar10_single": replace(_CIFAR10, batch_size=128),
+    "rescaled_stl10_single": replace(_STL10, batch_size=64),
     # Appendix A.2: depthwise-separable, all with label smoothing and a warm-up.
-    "rescaled_fashion_mnist_separable": dataclasses.replace(
-        _FASHION_MNIST, warmup_epochs=8
-    ),
+    "rescaled_fashion_mnist_separable": replace(_FASHION, warmup_epochs=8),
     "rescaled_cifar10_separable": _CIFAR10,
-    "rescaled_stl10_separable": dataclasses.replace(
-        _STL10, epochs=170, learning_rate=0.005
-    ),
+    "rescaled_stl10_separable": replace(_STL10, epochs=170, learning_rate=0.005),
     # Appendix A.3, and Sec. stl10-experiments for max and logsumexp pooling.
-    "rescaled_fashion_mnist_without_label_smoothing": _without_smoothing(
-        _FASHION_MNIST, weight_decay=0.05
+    "rescaled_fashion_mnist_without_label_smoothing": replace(
+        _FASHION, weight_decay=0.05, label_smoothing=0.0
     ),
-    "rescaled_cifar10_without_label_smoothing": _without_smoothing(_CIFAR10),
+    "rescaled_cifar10_without_label_smoothing": replace(_CIFAR10, label_smoothing=0.0),
     "rescaled_stl10_with_label_smoothing": _STL10,
-    # Appendix A.4: two stages.
-    "rescaled_fashion_mnist_first_stage": _first_stage(_FASHION_MNIST, 16, 128),
-    "rescaled_fashion_mnist_second_stage": _second_stage(_FASHION_MNIST, 16),
-    "rescaled_cifar10_first_stage": _first_stage(_CIFAR10, 40, 128),
+    # Appendix A.4: first one scale channel (Table pre-training-parameters), then all.
+    "rescaled_fashion_mnist_first_stage": replace(_FASHION, epochs=16, batch_size=128),
+    "rescaled_fashion_mnist_second_stage": _second_stage(_FASHION, 16),
+    "rescaled_cifar10_first_stage": replace(_CIFAR10, epochs=40, batch_size=128),
     "rescaled_cifar10_second_stage": _second_stage(_CIFAR10, 50),
-    "rescaled_stl10_first_stage": _first_stage(_STL10, 50, 64),
+    "rescaled_stl10_first_stage": replace(_STL10, epochs=50, batch_size=64),
     "rescaled_stl10_second_stage": _second_stage(_STL10, 70),
 }
 

@@ -10,12 +10,10 @@ import keras
 
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import with_sigma0
+from keras_gdrn.training._devices import from_first_process
 from keras_gdrn.training._fit import fit
-from keras_gdrn.training._processes import from_first_process
 from keras_gdrn.training._recipe import Recipe
 from keras_gdrn.training._time_limit import OutOfTime, TimeLimit, as_time_limit
-
-AfterStage = Callable[["Stage", keras.Model, keras.callbacks.History], Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,9 +38,7 @@ def train_in_stages(
     *,
     out: str | os.PathLike | None = None,
     max_minutes: float | TimeLimit | None = None,
-    after_stage: AfterStage | None = None,
-    callbacks: Sequence[keras.callbacks.Callback] = (),
-    verbose: int | str = "auto",
+    after_stage: Callable[[Stage, keras.Model, Any], Any] | None = None,
     **options: Any,
 ) -> keras.Model:
     """Train a model with some scale channels, and go on with others by its weights.
@@ -54,19 +50,16 @@ def train_in_stages(
     which takes a fraction of the time and memory, then all of them.
 
     Args:
-        model: Model that applies a `ScaleChannels`, as those of `gauss_der_resnet` do;
-            any model, where no stage has a `sigma0`. The models of all stages share its
-            weights.
+        model: Model that applies a `ScaleChannels`, or any model, where no stage has a
+            `sigma0`. The models of all stages share its weights.
         stages: Sequence of `Stage`, trained one after the other.
-        data: As for `fit`, or a function from a `Stage` to such data, which can then
-            have batches of its recipe's size.
+        data: As for `fit`, or a function from a `Stage` to such data.
         out: Folder of the run, made if need be.
         max_minutes: Stop after an epoch if another one would not end within so many
             minutes, of all stages; at least one is trained.
         after_stage: Function of each stage, its model and what `fit` returned.
-        callbacks, verbose: As for `fit`. A callback that stops the training ends its
-            stage, and the next one follows.
-        **options: Further arguments of `fit`.
+        **options: Further arguments of `fit`. A callback that stops the training ends
+            its stage, and the next one follows.
 
     Returns:
         The model of the last stage.
@@ -82,25 +75,23 @@ def train_in_stages(
     >>> six = Stage("six_channels", Recipe(1, 32, learning_rate=0.005), SIX_SCALES)
     >>> model = train_in_stages(model, [one, six], (images, labels), out="runs/digits")
     """
-    _check_names(stages)
-    limit = as_time_limit(max_minutes)
+    names = [stage.name for stage in stages]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(
+            "`stages` must be one or more, each with a name of its own. "
+            f"Received: stages with the names {names}"
+        )
+    options["max_minutes"] = limit = as_time_limit(max_minutes)
     trained = model
     for stage in stages:
         if from_first_process(lambda: limit.is_reached(0)):
             raise OutOfTime(f"{stage.name}: not begun")
-        trained = _of_stage(model, stage)
-        if verbose:
+        trained = _at_scales(model, stage.sigma0)
+        if options.get("verbose", True):
             print(f"Stage {stage.name}: {stage.recipe.epochs} epochs")
-        history = fit(
-            trained,
-            stage.recipe,
-            data(stage) if callable(data) else data,
-            out=None if out is None else Path(out) / stage.name,
-            max_minutes=limit,
-            callbacks=callbacks,
-            verbose=verbose,
-            **options,
-        )
+        options["out"] = None if out is None else Path(out) / stage.name
+        own = data(stage) if callable(data) else data
+        history = fit(trained, stage.recipe, own, **options)
         epochs = len(history.epoch)
         if epochs < stage.recipe.epochs and from_first_process(limit.is_reached):
             raise OutOfTime(f"{stage.name}: {epochs} epochs")
@@ -109,20 +100,9 @@ def train_in_stages(
     return trained
 
 
-def _of_stage(model: keras.Model, stage: Stage) -> keras.Model:
-    """The model with the stage's scale channels; itself, if it has them."""
-    if stage.sigma0 is None:
-        return model
-    wanted = tuple(map(float, stage.sigma0))
+def _at_scales(model: keras.Model, sigma0: Sequence[float] | None) -> keras.Model:
+    """The model with these scale channels; itself, if it has them."""
     layers = [layer for layer in model.layers if isinstance(layer, ScaleChannels)]
-    is_so = len(layers) == 1 and tuple(layers[0].sigma0) == wanted
-    return model if is_so else with_sigma0(model, stage.sigma0)
-
-
-def _check_names(stages: Sequence[Stage]) -> None:
-    names = [stage.name for stage in stages]
-    if not names or len(set(names)) < len(names):
-        raise ValueError(
-            "`stages` must be one or more, each with a name of its own. "
-            f"Received: stages with the names {names}"
-        )
+    if sigma0 is None or [tuple(layer.sigma0) for layer in layers] == [tuple(sigma0)]:
+        return model
+    return with_sigma0(model, sigma0)

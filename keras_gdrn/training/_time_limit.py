@@ -40,11 +40,7 @@ class TimeLimit:
         self.longest = max(self.longest or 0.0, seconds)
 
     def is_reached(self, seconds: float | None = None) -> bool:
-        """Whether a step of so many seconds would end too late.
-
-        Args:
-            seconds: Seconds of the step; by default those of the longest one so far.
-        """
+        """Whether a step of so many seconds, or as the longest, would end too late."""
         if self.longest is None:
             return False
         expected = self.longest if seconds is None else seconds

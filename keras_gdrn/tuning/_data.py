@@ -11,7 +11,7 @@ from typing import Any
 from keras_tuner.errors import FatalTypeError, FatalValueError
 
 from keras_gdrn.evaluation._test_data import DivergedError
-from keras_gdrn.training._pipeline import data_errors
+from keras_gdrn.training._batches import data_errors
 
 _INSTEAD = {
     "batch_size": "A search chooses it; `SearchSpace(batch_size=({},))` fixes it.",

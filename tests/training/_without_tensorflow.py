@@ -18,30 +18,25 @@ from keras_gdrn.evaluation import scale_selection_histogram  # noqa: E402
 from keras_gdrn.models import gauss_der_resnet  # noqa: E402
 from keras_gdrn.training import Augmentation, Recipe, fit, on_devices  # noqa: E402
 
-EVERYTHING = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3)
-RECIPE = Recipe(2, 16, augmentation=EVERYTHING)
+RECIPE = Recipe(2, 16, augmentation=Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3))
 TRAINING = rescaled_arrays("digits", "train", canvas=12, limit=40)
 TESTS = {f: rescaled_arrays("digits", "test", f, canvas=12, limit=9) for f in (0.5, 1)}
-
-
-def network(seed: int) -> keras.Model:
-    keras.utils.set_random_seed(seed)
-    return gauss_der_resnet(
-        *((12, 12, 1), 10, (4,), 1.4), sigma0=(0.5, 0.7), scale_dropout=0.3
-    )
 
 
 class Interruption(keras.callbacks.Callback):
     """In the second epoch."""
 
     def on_train_batch_end(self, batch, logs=None):
-        if int(self.model.optimizer.iterations) > 3:
+        if int(self.model.optimizer.iterations) > 4:
             raise KeyboardInterrupt
 
 
 def trained(seed: int = 0, **options) -> keras.Model:
-    model = network(seed)
-    fit(model, RECIPE, TRAINING, validation_data=TESTS[1], verbose=0, **options)
+    keras.utils.set_random_seed(seed)
+    scales = {"sigma0": (0.5, 0.7), "scale_dropout": 0.3}
+    model = gauss_der_resnet((12, 12, 1), 10, (4,), 1.4, **scales)
+    weights = {"class_weight": {1: 2.0}, "verbose": 0}
+    fit(model, RECIPE, TRAINING, validation_data=TESTS[1], **weights, **options)
     return model
 
 
@@ -57,21 +52,17 @@ def weights_of(devices: int) -> list[np.ndarray]:
 
 
 def main(folder: Path) -> None:
-    whole = trained()
+    whole, is_interrupted = trained(), False
     try:
-        trained(out=folder, callbacks=[Interruption()])
+        trained(out=folder, callbacks=Interruption(), checkpoint_minutes=0)
     except KeyboardInterrupt:
-        (checkpoint,) = folder.glob("*.weights.h5")
-        assert checkpoint.name == "epoch-0001.weights.h5"
+        is_interrupted = True
+    assert is_interrupted
     resumed = trained(seed=1, out=folder)
     for one, other in zip(whole.get_weights(), resumed.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
-    untrained = network(0).trainable_weights
-    pairs = zip(untrained, whole.trainable_weights, strict=True)
-    assert all(np.any(np.asarray(a) != np.asarray(b)) for a, b in pairs)
     histogram = scale_selection_histogram(whole, TESTS)
     assert histogram.shares.shape == (2, 2)
-    assert histogram.accuracies is not None
     if keras.backend.backend() == "jax":
         for one, other in zip(weights_of(1), weights_of(2), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-5)

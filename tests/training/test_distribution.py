@@ -13,25 +13,29 @@ import pytest
 import tensorflow as tf
 
 from keras_gdrn.data import rescaled_arrays
-from keras_gdrn.models import gauss_der_resnet
-from keras_gdrn.training import Recipe, _devices, fit, on_devices
+from keras_gdrn.training import (
+    Recipe,
+    _devices,
+    fit,
+    from_first_process,
+    is_first_process,
+    on_devices,
+)
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the processes choose the backend"
 )
-IMAGES, LABELS = rescaled_arrays("digits", "train", canvas=24, limit=13)
 
 
-def start(backend: str, kind: str, file: Path, *arguments: str) -> subprocess.Popen:
-    module = "tests.training._distribution"
-    command = [sys.executable, "-m", module, kind, str(file), *arguments]
+def start(backend: str, file: Path, *arguments: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "tests.training._distribution", str(file)]
     flags = os.environ["XLA_FLAGS"]  # of conftest.py, to compile quickly
-    if kind == "devices":
+    if not arguments:
         flags += " --xla_force_host_platform_device_count=2"
     # With oneDNN, TensorFlow 2.21 crashes on convolutions on several logical CPUs.
     own = {"KERAS_BACKEND": backend, "XLA_FLAGS": flags, "TF_ENABLE_ONEDNN_OPTS": "0"}
     return subprocess.Popen(
-        command,
+        [*command, *arguments],
         cwd=Path(__file__).parents[2],
         env={**os.environ, **own},
         stdout=subprocess.PIPE,
@@ -57,7 +61,7 @@ def finished(processes: dict[Path, subprocess.Popen]) -> list[dict]:
 def on_two_devices(tmp_path_factory) -> dict[str, dict]:
     folder, backends = tmp_path_factory.mktemp("devices"), ("tensorflow", "jax")
     files = {folder / f"{name}.json": name for name in backends}
-    processes = {file: start(name, "devices", file) for file, name in files.items()}
+    processes = {file: start(name, file) for file, name in files.items()}
     return dict(zip(backends, finished(processes), strict=True))
 
 
@@ -67,19 +71,8 @@ def as_two_processes(tmp_path_factory) -> list[dict]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    files = [folder / f"{number}.json" for number in range(2)]
-    found = finished(
-        {
-            file: start("jax", "process", file, address, str(number))
-            for number, file in enumerate(files)
-        }
-    )
-    names = {path.name for path in folder.rglob("*")}
-    assert names == {
-        *("0.json", "1.json", "0"),  # only the first process has a folder of the run
-        *("settings.json", "log.csv", "epoch-0002.weights.h5"),
-    }
-    return found
+    files = {folder / f"{number}.json": str(number) for number in range(2)}
+    return finished({file: start("jax", file, address, n) for file, n in files.items()})
 
 
 def assert_same_training(found: dict, expected: dict):
@@ -101,6 +94,9 @@ def test_two_devices_train_as_one(on_two_devices, backend):
     assert (found["one"]["devices"], found["all"]["devices"]) == (1, 2)
     assert_same_training(found["all"], found["one"])
     assert len(found["one"]["history"]["val_loss"]) == 2
+    assert found["all"]["synchronized"] == [False]  # in a saved network
+    assert "`model` that was built under" in found["built elsewhere"]
+    assert "`recipe.batch_size` and the number of images" in found["batch of 1"]
 
 
 @pytest.mark.slow
@@ -108,6 +104,10 @@ def test_two_processes_train_as_one(on_two_devices, as_two_processes):
     for process in as_two_processes:
         assert process["all"]["devices"] == 2
         assert_same_training(process["all"], on_two_devices["jax"]["one"])
+    first, second = as_two_processes
+    assert "on jax, 2 processes" in first["no scope"]
+    assert "seed: 0, now 1" in first["another run"]
+    assert second["another run"].startswith("RuntimeError: The first process")
 
 
 @pytest.mark.slow
@@ -118,102 +118,59 @@ def test_check_above_can_fail(on_two_devices):
         )
 
 
-@pytest.mark.slow
-def test_devices_draw_numbers_of_their_own(on_two_devices):
-    alone, first, second = on_two_devices["tensorflow"]["draws"]
-    assert first == alone
-    assert not set(first) & set(second)
-
-
-@pytest.mark.slow
-def test_on_jax_dropout_is_that_of_one_device(on_two_devices):
-    found = on_two_devices["jax"]
-    assert_same_training(found["dropout all"], found["dropout 1"])
-
-
-@pytest.mark.slow
-def test_saved_networks_do_not_tell_how_they_were_trained(on_two_devices):
-    for found in on_two_devices.values():
-        assert found["all"]["synchronized"] == [False]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-@pytest.mark.parametrize(
-    ("case", "message"),
-    [
-        ("built elsewhere", "`model` must be built for the devices that train it"),
-        ("batch of 1", "`recipe.batch_size` and the number of images must be at"),
-    ],
-)
-def test_unfit_arguments_on_two_devices(on_two_devices, backend, case, message):
-    assert on_two_devices[backend][case].startswith(f"ValueError: {message}")
-
-
-@pytest.mark.slow
-def test_unfit_arguments_of_processes(as_two_processes):
-    first, second = as_two_processes
-    assert "2 processes" in first["no scope"]
-    assert "seed: 0, now 1" in first["another run"]
-    assert second["another run"].startswith("RuntimeError: The first process")
-
-
 def small_network() -> keras.Model:
     image = keras.Input((24, 24, 1))
     return keras.Sequential([image, keras.layers.Flatten(), keras.layers.Dense(10)])
 
 
-def test_tensorflow_would_not_distribute():
+def test_what_would_not_distribute():
+    arrays = rescaled_arrays("digits", "train", canvas=24, limit=13)
+    scopes = {"OneDeviceStrategy": tf.distribute.OneDeviceStrategy("CPU:0").scope()}
     try:
-        distribution = keras.distribution.DataParallel(devices=["cpu:0"])
+        parallel = keras.distribution.DataParallel(devices=["cpu:0"])
+        scopes[".*DataParallel.*"] = parallel.scope()
     except AttributeError:
-        pytest.skip("this version of Keras refuses it on TensorFlow")
-    message = r"under `on_devices\(…\)`.*Received: .*DataParallel.* on tensorflow"
-    with distribution.scope(), pytest.raises(ValueError, match=message):
-        fit(small_network(), Recipe(1, 13), (IMAGES, LABELS))
-
-
-def test_other_strategies():
-    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    with strategy.scope(), pytest.raises(ValueError, match=r"Received: OneDevice"):
-        fit(small_network(), Recipe(1, 13), (IMAGES, LABELS))
+        pass  # this version of Keras refuses it on TensorFlow
+    for name, scope in scopes.items():
+        message = rf"under `on_devices\(…\)`.*Received: .*{name} on tensorflow"
+        with scope, pytest.raises(ValueError, match=message):
+            fit(small_network(), Recipe(1, 13), arrays)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 2, "some", None])
 def test_unfit_numbers_of_devices(count):
-    message = rf"`count` must be 'all' or a number from 1 to 1,.*count={count!r}"
+    message = rf"`count` must be 'all' or.* that of .*'cpu:0'.*count={count!r}"
     with pytest.raises(ValueError, match=message):
         on_devices(count)
-
-
-def test_other_backends(monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
-    with on_devices(1):
-        pass
-    with pytest.raises(ValueError, match=r"on the TensorFlow and JAX backends.*torch"):
-        on_devices("all")
 
 
 def test_several_devices_on_torch_are_refused(monkeypatch):
     model = small_network()
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
-    assert _devices.replicas(model) == 1
+    with on_devices(1):
+        assert _devices.replicas(model) == 1
+    with pytest.raises(ValueError, match=r"the backend TensorFlow or JAX.*torch"):
+        on_devices("all")
     monkeypatch.setattr(keras.distribution, "distribution", lambda: "DataParallel")
-    with pytest.raises(ValueError, match=r"Received: DataParallel on torch"):
+    with pytest.raises(ValueError, match=r"DataParallel on torch"):
         _devices.replicas(model)
 
 
 def test_every_batch_normalization_is_synchronized():
-    model = gauss_der_resnet((12, 12, 1), 10, (4, 6), 1.4, sigma0=(0.5, 0.7))
-    means = [v for v in model.non_trainable_variables if v.name == "moving_mean"]
+    kind = keras.layers.BatchNormalization
+    inner = keras.Sequential([keras.Input((4,)), kind(), kind(synchronized=True)])
+    model = keras.Sequential([keras.Input((4,)), inner, keras.layers.Dense(2)])
+    for devices, within in ((2, [True, True]), (1, [False, True])):
+        with _devices.synchronized(model, devices):
+            assert [layer.synchronized for layer in inner.layers] == within
+        assert [layer.synchronized for layer in inner.layers] == [False, True]
 
-    def synchronized() -> list[bool]:
-        parts = model._flatten_layers()
-        kind = keras.layers.BatchNormalization
-        return [part.synchronized for part in parts if isinstance(part, kind)]
 
-    with _devices.synchronized(model, 2):
-        assert synchronized() == [True] * len(means)
-    assert synchronized() == [False] * len(means)
-    with _devices.synchronized(model, 1):
-        assert not any(synchronized())
+def test_a_process_alone_is_the_first_one():
+    def fail():
+        raise OSError("disk full")
+
+    assert is_first_process()
+    assert from_first_process(lambda: 3) == 3
+    with pytest.raises(OSError, match="disk full"):
+        from_first_process(fail)

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.models import ARCHITECTURES, architecture
+from keras_gdrn.models import architecture
 from keras_gdrn.training import RECIPES, Recipe, fit
 
 
@@ -16,25 +16,15 @@ def learning_rates(recipe, steps_per_epoch):
     return np.array([float(schedule(step)) for step in steps])
 
 
-def test_learning_rate_falls_along_half_a_cosine():
-    rates = learning_rates(Recipe(4, 8), steps_per_epoch=5)
-    share = 0.5 * (1 + np.cos(np.pi * np.arange(21) / 20))
-    np.testing.assert_allclose(rates, 1e-5 + (0.01 - 1e-5) * share, rtol=1e-4)
-
-
-def test_learning_rate_rises_first():
-    rates = learning_rates(Recipe(6, 8, warmup_epochs=2), steps_per_epoch=10)
-    np.testing.assert_allclose(rates[:21], np.linspace(1e-3, 1e-2, 21), rtol=1e-5)
-    share = 0.5 * (1 + np.cos(np.pi * np.arange(41) / 40))
-    np.testing.assert_allclose(rates[20:], 1e-5 + (0.01 - 1e-5) * share, rtol=1e-4)
-
-
-@pytest.mark.parametrize("epochs", [1, 2, 9])
-def test_warm_up_follows_the_epochs(epochs):
-    recipe = dataclasses.replace(RECIPES["rescaled_cifar10"], epochs=epochs)
-    rates = learning_rates(recipe, steps_per_epoch=10)
-    assert np.argmax(rates) == min(80, 5 * epochs)
-    np.testing.assert_allclose(rates[[0, -1]], [1e-3, 1e-5], rtol=1e-4)
+@pytest.mark.parametrize(("warmup", "risen"), [(0, 0), (2, 2), (8, 3)])
+def test_learning_rate_rises_and_falls_along_half_a_cosine(warmup, risen):
+    """Of a short training, it rises for at most half of it."""
+    rates = learning_rates(Recipe(6, 8, warmup_epochs=warmup), steps_per_epoch=10)
+    rise, fall = rates[: 10 * risen], rates[10 * risen :]
+    expected = np.linspace(1e-3, 1e-2, 10 * risen, endpoint=False)
+    np.testing.assert_allclose(rise, expected, rtol=1e-5)
+    share = 0.5 * (1 + np.cos(np.pi * np.linspace(0, 1, len(fall))))
+    np.testing.assert_allclose(fall, 1e-5 + (0.01 - 1e-5) * share, rtol=1e-4)
 
 
 def test_weights_decay_but_not_biases():
@@ -42,16 +32,13 @@ def test_weights_decay_but_not_biases():
     optimizer = recipe.optimizer(steps_per_epoch=1000)
     kernel = keras.Variable(np.ones(3), name="kernel")
     bias = keras.Variable(np.ones(3), name="bias")
+    assert optimizer.epsilon == 1e-8  # that of the authors' framework
     optimizer.build([kernel, bias])
     optimizer.apply([np.zeros(3, "float32"), np.zeros(3, "float32")])
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(kernel), 1 - 0.1 * 0.5, rtol=1e-4
     )
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(bias), 1)
-
-
-def test_epsilon_is_that_of_the_authors_framework():
-    assert Recipe(1, 8).optimizer(steps_per_epoch=1).epsilon == 1e-8
 
 
 def test_labels_are_smoothed():
@@ -110,7 +97,9 @@ def test_without_label_smoothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(ARCHITECTURES.keys() & RECIPES))
+@pytest.mark.parametrize(
+    "name", ["rescaled_fashion_mnist_separable", "rescaled_cifar10", "stl10"]
+)
 def test_each_recipe_trains_the_network_of_its_name(name, monkeypatch):
     """All but the training itself."""
     trained = []
@@ -125,19 +114,19 @@ def test_each_recipe_trains_the_network_of_its_name(name, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("epochs", value) for value in (0, 1.5, True)),
-        ("batch_size", 0),
-        ("learning_rate", 1e-6),
-        ("final_learning_rate", -1e-6),
-        ("warmup_epochs", -1),
-        ("weight_decay", float("nan")),
-        ("label_smoothing", 1.1),
-        ("augmentation", {"flip": 0.5}),
-        ("augmentation", None),
-    ],
+    ("name", "values"),
+    {
+        "epochs": (0, 1.5, True),
+        "batch_size": (0,),
+        "learning_rate": (1e-6,),
+        "final_learning_rate": (-1e-6,),
+        "warmup_epochs": (-1,),
+        "weight_decay": (float("nan"),),
+        "label_smoothing": (1.1,),
+        "augmentation": ({"flip": 0.5}, None),
+    }.items(),
 )
-def test_values_are_checked(name, value):
-    with pytest.raises(ValueError, match=f"`{name}` must be .* {name}={value!r}"):
-        dataclasses.replace(Recipe(3, 8), **{name: value})
+def test_values_are_checked(name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"`{name}` must be .* {name}={value!r}"):
+            dataclasses.replace(Recipe(3, 8), **{name: value})

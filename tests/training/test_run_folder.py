@@ -1,10 +1,7 @@
 """The folder of a run: what it refuses, who may use it, and what is damaged."""
 
-import contextlib
-import csv
 import errno
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -13,15 +10,16 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
-from keras_gdrn.training._checkpoint import history, write_log
-from keras_gdrn.training._model import architecture, parameters
+from keras_gdrn.training._model import architecture
+
+pytestmark = pytest.mark.usefixtures("step_by_step")
 
 RNG = np.random.default_rng(0)
-ARRAYS = (RNG.random((12, 16, 16, 1), "float32"), np.arange(12) % 3)
+IMAGES, LABELS = ARRAYS = (RNG.random((12, 16, 16, 1), "float32"), np.arange(12) % 3)
 RECIPE = Recipe(epochs=3, batch_size=6)
+CHECKPOINT = "checkpoint.weights.h5"
 
 
 def network(**options) -> keras.Model:
@@ -32,17 +30,12 @@ def network(**options) -> keras.Model:
     return keras.Sequential(
         [
             keras.Input((16, 16, 1)),
-            keras.layers.Conv2D(2, 3, **given),
+            keras.layers.Conv2D(2, 3, strides=4, **given),
             keras.layers.Dropout(rate),
             keras.layers.Flatten(),
             keras.layers.Dense(3, dtype="float32"),
         ]
     )
-
-
-def gauss_der_network(**options) -> keras.Model:
-    arguments = {"ratio": 1.3, "sigma0": (1.0, 1.4), "boundary": "zero", **options}
-    return gauss_der_resnet((16, 16, 1), 3, (2, 2), **arguments)
 
 
 def train(out, model=None, data=ARRAYS, epochs_now=1, **options):
@@ -53,43 +46,57 @@ def train(out, model=None, data=ARRAYS, epochs_now=1, **options):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
+def trained(tmp_path_factory) -> Path:
     """A run after one epoch, not to be written to."""
     folder = tmp_path_factory.mktemp("run")
     train(folder)
     return folder
 
 
+@pytest.fixture
+def run(trained, tmp_path) -> Path:
+    """A run after one epoch."""
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def functional() -> keras.Model:
+    image = keras.Input((16, 16, 1))
+    return keras.Model(image, network()(image))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"activation": "tanh"}, r"activation: relu, now tanh"),
-        ({"rate": 0.3}, r"rate: 0\.2, now 0\.3"),
-        ({"trainable": False}, r"trainable: True, now False"),
+        (lambda: {"model": network(activation="tanh")}, r"activation: relu, now tanh"),
+        (lambda: {"model": network(rate=0.3)}, r"rate: 0\.2, now 0\.3"),
+        (lambda: {"model": network(trainable=False)}, r"trainable: True, now False"),
+        (lambda: {"model": functional()}, r"class_name: Sequential, now Functional"),
+        (lambda: {"data": (1 - IMAGES, LABELS)}, r"data\.0: .*, now "),
+        (lambda: {"data": (IMAGES, LABELS[::-1])}, r"data\.1: .*, now "),
+        (lambda: {"data": (*ARRAYS, np.ones(12))}, r"data\.2: nothing, now "),
+        (lambda: {"class_weight": {1: 2}}, r"class_weight\.1: nothing, now 2\.0"),
+        (lambda: {"seed": 1}, r"other settings(.|\n)*seed: 0, now 1"),
+        (lambda: {"recipe": Recipe(4, 6)}, r"epochs: 3, now 4"),
     ],
 )
-def test_another_architecture_is_refused(run, options, message):
+def test_other_settings_are_refused(trained, options, message):
     with pytest.raises(FileExistsError, match=message):
-        train(run, network(**options))
+        train(trained, **options())
 
 
-def test_another_precision_is_refused(run):
+def test_another_precision_or_backend_is_refused(trained):
+    decided = json.loads((trained / "settings.json").read_text(encoding="utf-8"))
+    claim_folder(trained, decided)
+    with pytest.raises(FileExistsError, match=r"backend: .*, now another"):
+        claim_folder(trained, decided | {"backend": "another"})
     keras.config.set_dtype_policy("mixed_float16")
-    message = r"dtype: float32, now mixed_float16"
-    with pytest.raises(FileExistsError, match=message):
-        train(run, network())
+    with pytest.raises(FileExistsError, match=r"name: float32, now mixed_float16"):
+        train(trained)
 
 
-def test_other_data_of_the_same_size_are_refused(run):
-    images, labels = ARRAYS
-    for other in ((1 - images, labels), (images, labels[::-1]), (*ARRAYS, np.ones(12))):
-        with pytest.raises(FileExistsError, match=r"data.*: .*, now "):
-            train(run, data=other)
-
-
-def test_other_weights_of_classes_are_refused(run):
-    with pytest.raises(FileExistsError, match=r"class_weight\.1: nothing, now 1\.0"):
-        train(run, class_weight={0: 1, 1: 1, 2: 2})
+def gauss_der_network(sigma0=(1.0, 1.4), **options) -> keras.Model:
+    options = {"ratio": 1.3, "boundary": "zero", **options}
+    return gauss_der_resnet((16, 16, 1), 3, (2, 2), sigma0=sigma0, **options)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +109,10 @@ def test_other_weights_of_classes_are_refused(run):
     ],
 )
 def test_another_scale_channel_is_refused(tmp_path, options, message):
-    decided = {"architecture": architecture(gauss_der_network())}
-    claim_folder(tmp_path, decided)
-    claim_folder(tmp_path, {"architecture": architecture(gauss_der_network())})
-    other = {"architecture": architecture(gauss_der_network(**options))}
+    for _ in range(2):  # whatever names Keras gives
+        claim_folder(tmp_path, {"model": architecture(gauss_der_network())})
     with pytest.raises(FileExistsError, match=message):
-        claim_folder(tmp_path, other)
+        claim_folder(tmp_path, {"model": architecture(gauss_der_network(**options))})
 
 
 @pytest.mark.parametrize(
@@ -118,33 +123,19 @@ def test_one_channel_serves_networks_of_many_kinds(options):
     """The first stage of one can be taken over by another."""
 
     def seen(sigma0, **options):
-        return architecture(gauss_der_network(sigma0=sigma0, **options))
+        return architecture(gauss_der_network(sigma0, **options))
 
     assert seen((1.0,), **options) == seen((1.0,))
     assert seen((0.7, 1.4), **options) != seen((0.7, 1.4))
 
 
-def test_frozen_layers_within_scale_channels_are_seen():
-    one, other = gauss_der_network(), gauss_der_network()
-    assert architecture(one) == architecture(other)
-    other.get_layer("scale_channels").network.get_layer("stem_conv").trainable = False
-    assert architecture(one) != architecture(other)
-
-
-@pytest.mark.parametrize(
-    "frozen",
-    [
-        lambda channel: channel.get_layer("block1").bn1,
-        lambda channel: channel.get_layer("block1").conv2,
-        lambda channel: channel.get_layer("stem_conv").kernel,
-    ],
-    ids=["normalization", "convolution", "weight"],
-)
-def test_frozen_parts_of_layers_are_seen(frozen):
-    one, other = gauss_der_network(), gauss_der_network()
-    assert parameters(one) == parameters(other)
-    frozen(other.get_layer("scale_channels").network).trainable = False
-    assert parameters(one) != parameters(other)
+def crossed(swap: bool) -> keras.Model:
+    """How layers are connected matters."""
+    image = keras.Input((4,))
+    one = keras.layers.Dense(3)(image)
+    other = keras.layers.Dense(3, activation="relu")(image)
+    branches = [other, one] if swap else [one, other]
+    return keras.Model(image, keras.layers.Subtract()(branches))
 
 
 class Power(keras.layers.Layer):
@@ -158,45 +149,26 @@ class Power(keras.layers.Layer):
         return self.function(inputs)
 
 
-def test_the_rest_of_a_network_with_a_layer_of_ones_own_is_seen():
-    def own(**options) -> keras.Model:
-        channel = gauss_der_network(**options).get_layer("scale_channels").network
-        image = keras.Input((16, 16, 1))
-        inner = keras.Model(image, channel(Power(keras.ops.square)(image)))
-        scores = ScaleChannels(inner, [1.0, 1.4], receptive_field=None)(image)
-        return keras.Model(image, ScalePooling("max")(scores))
-
-    assert architecture(own()) == architecture(own())
-    assert architecture(own()) != architecture(own(ratio=1.4))
+def own(*kinds: str) -> keras.Model:
+    layers = [getattr(keras.layers, kind)() for kind in kinds]
+    return keras.Sequential([keras.Input((4,)), Power(keras.ops.square), *layers])
 
 
-def test_another_backend_is_refused(run):
-    decided = json.loads((run / "settings.json").read_text(encoding="utf-8"))
-    claim_folder(run, decided)
-    decided["backend"] = "another"
-    with pytest.raises(FileExistsError, match=r"backend: .*, now another"):
-        claim_folder(run, decided)
+@pytest.mark.parametrize(
+    ("build", "one", "other"),
+    [(crossed, [False], [True]), (own, ["ReLU", "Flatten"], ["Flatten", "ReLU"])],
+)
+def test_structures_are_told_apart(build, one, other):
+    assert architecture(build(*one)) == architecture(build(*one))
+    assert architecture(build(*one)) != architecture(build(*other))
 
 
-def test_how_layers_are_connected_is_seen():
-    def crossed(swap: bool) -> keras.Model:
-        image = keras.Input((4,))
-        one = keras.layers.Dense(3)(image)
-        other = keras.layers.Dense(3, activation="relu")(image)
-        branches = [other, one] if swap else [one, other]
-        return keras.Model(image, keras.layers.Subtract()(branches))
-
-    assert architecture(crossed(False)) == architecture(crossed(False))
-    assert architecture(crossed(False)) != architecture(crossed(True))
-
-
-def test_the_order_of_layers_is_seen():
-    def chain(*kinds: type) -> keras.Model:
-        return keras.Sequential([keras.Input((4,)), *(kind() for kind in kinds)])
-
-    one, other = keras.layers.ReLU, keras.layers.BatchNormalization
-    assert architecture(chain(one, other)) == architecture(chain(one, other))
-    assert architecture(chain(one, other)) != architecture(chain(other, one))
+def test_what_is_not_trained_is_seen(run):
+    """Within a layer, too, whose configuration does not tell."""
+    other = network()
+    other.layers[0].kernel.trainable = False
+    with pytest.raises(FileExistsError, match=r"weights\.0: .*True, now .*False"):
+        train(run, other)
 
 
 def test_long_lists_of_differences_are_cut(tmp_path):
@@ -205,54 +177,13 @@ def test_long_lists_of_differences_are_cut(tmp_path):
         claim_folder(tmp_path, {f"name{n:02}": 1 for n in range(20)})
 
 
-def test_rows_know_their_columns(tmp_path):
+def test_rows_know_their_columns(run):
     """Validation data come and go between calls."""
-    first = train(tmp_path).history
-    second = train(tmp_path, validation_data=ARRAYS).history
-    third = train(tmp_path).history
-    assert {*third} == {*second} == {*first, "val_loss", "val_accuracy"}
-    for name, values in first.items():
-        assert third[name][0] == values[0]
-    for name, values in second.items():
-        assert third[name][1] == values[1]
-    assert np.isnan(third["val_loss"]).tolist() == [True, False, True]
-    assert np.all(np.isfinite(third["seconds"]))
-
-
-def test_cells_may_be_empty_words_and_of_several_lines(tmp_path):
-    rows = [
-        {"epoch": 0, "loss": 1.5},
-        {"epoch": 1, "phase": "late,\nlater", "loss": 0.5},
-    ]
-    write_log(tmp_path, rows)
-    assert not list(tmp_path.iterdir())  # no log without a checkpoint
-    (tmp_path / "epoch-0002.weights.h5").touch()
-    write_log(tmp_path, rows)
-    with open(tmp_path / "log.csv", newline="", encoding="utf-8") as file:
-        assert list(csv.reader(file)) == [
-            ["epoch", "loss", "phase"],
-            ["0", "1.5", ""],
-            ["1", "0.5", "late,\nlater"],
-        ]
-    found = history(rows)
-    assert found.epoch == [0, 1]
-    assert found.history["loss"] == [1.5, 0.5]
-    assert np.isnan(found.history["phase"][0])
-
-
-def test_the_log_is_that_of_the_checkpoint(tmp_path):
-    """Whatever was done to it, or written after the checkpoint."""
-    train(tmp_path)
-    log = tmp_path / "log.csv"
-    expected = log.read_text(encoding="utf-8")
-    for content in (b"", b"epoch,loss\n\xff", expected.encode() + b"1,0.5\n"):
-        log.write_bytes(content)
-        with pytest.raises(KeyboardInterrupt):
-            train(tmp_path, callbacks=[Interrupted()])
-        assert log.read_text(encoding="utf-8") == expected
-    log.unlink()
-    assert train(tmp_path).epoch == [0, 1]
-    assert len(log.read_text(encoding="utf-8").splitlines()) == 3
+    first = train(run, validation_data=ARRAYS).history
+    found = train(run).history
+    assert {*found} == {"loss", "accuracy", "seconds", "val_loss", "val_accuracy"}
+    assert found["loss"][:2] == first["loss"]
+    assert np.isnan(found["val_loss"]).tolist() == [True, False, True]
 
 
 class Interrupted(keras.callbacks.Callback):
@@ -260,28 +191,56 @@ class Interrupted(keras.callbacks.Callback):
         raise KeyboardInterrupt
 
 
-def test_a_lost_checkpoint_does_not_begin_the_run_anew(tmp_path):
-    train(tmp_path)
-    train(tmp_path)
-    (file,) = tmp_path.glob("*.h5")
-    content = file.read_bytes()
-    file.unlink()
-    with pytest.raises(
-        FileExistsError, match=r"has the log\.csv of a run, but its checkpoint is gone"
+def test_the_log_is_that_of_the_checkpoint(run):
+    """Whatever was done to it, or written after the checkpoint."""
+    log = run / "log.csv"
+    expected = log.read_text(encoding="utf-8")
+    for content in (b"", b"epoch,loss\n\xff", expected.encode() + b"1,0.5\n"):
+        log.write_bytes(content)
+        with pytest.raises(KeyboardInterrupt):
+            train(run, callbacks=[Interrupted()])
+        assert log.read_text(encoding="utf-8") == expected
+    log.unlink()
+    assert train(run).epoch == [0, 1]
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_a_checkpoint_is_there_at_any_moment(run, monkeypatch):
+    def save_a_part(model, path, **options):
+        Path(path).write_bytes(b"a part")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(keras.Model, "save_weights", save_a_part)
+        train(run)
+    own = run / "epoch-best.weights.h5"
+    own.write_bytes(b"of a callback")
+    assert train(run).epoch == [0, 1]
+    assert own.read_bytes() == b"of a callback"
+
+
+def test_lost_files_do_not_begin_the_run_anew(run):
+    for name, message in (
+        (CHECKPOINT, r"has the log\.csv of a run, but its checkpoint is gone"),
+        ("settings.json", "files that are not of such a run"),
     ):
-        train(tmp_path)
-    file.write_bytes(content)
-    assert train(tmp_path).epoch == [0, 1, 2]
+        (run / name).rename(run.parent / name)
+        with pytest.raises(FileExistsError, match=message):
+            train(run)
+        (run.parent / name).rename(run / name)
+    assert train(run).epoch == [0, 1]
 
 
 def test_one_folder_is_of_one_process(tmp_path):
-    with lock_folder(tmp_path), pytest.raises(BlockingIOError) as error:
+    message = f"{tmp_path} is in use by another process"
+    with lock_folder(tmp_path), pytest.raises(BlockingIOError, match=message):
         train(tmp_path)
-    assert str(tmp_path) in str(error.value)
-    assert "in use by another process" in str(error.value)
     assert not list(tmp_path.iterdir())
     train(tmp_path)
-    train(tmp_path)  # the folder is free again after each
+    with pytest.raises(FileExistsError):
+        train(tmp_path, seed=1)
+    with lock_folder(tmp_path):  # it is free again after each, failed or not
+        pass
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
@@ -289,125 +248,68 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(filelock.FileLock, "acquire", failing)
-    entered = False
     with (
         pytest.warns(UserWarning, match=r"has no locks \(.*No locks available"),
-        lock_folder(tmp_path),
+        lock_folder(tmp_path / "made"),
     ):
-        entered = True
-    assert entered
+        assert (tmp_path / "made").is_dir()
 
 
-def test_a_call_that_failed_does_not_keep_the_folder(tmp_path):
-    train(tmp_path)
-    with pytest.raises(FileExistsError):
-        train(tmp_path, seed=1)
-    with lock_folder(tmp_path):
-        pass
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
-def test_a_forked_process_has_no_part_in_the_lock(tmp_path):
-    """It neither sets the folder free, nor keeps it when the parent has been killed."""
-    (reading, writing), (waiting, ending) = os.pipe(), os.pipe()
-    held = contextlib.ExitStack()
-    held.enter_context(lock_folder(tmp_path))
-    child = os.fork()
-    if not child:
-        with contextlib.suppress(BaseException):
-            held.close()
-        os.write(writing, b"done")
-        os.read(waiting, 1)
-        os._exit(0)
-    assert os.read(reading, 4) == b"done"
-    with pytest.raises(BlockingIOError), lock_folder(tmp_path):
-        pass
-    held.close()
-    with lock_folder(tmp_path):  # though the child is alive
-        pass
-    os.write(ending, b"!")
-    os.waitpid(child, 0)
-    for end in (reading, writing, waiting, ending):
-        os.close(end)
-
-
-def test_a_flipped_bit_is_found(tmp_path):
-    train(tmp_path)
-    (file,) = tmp_path.glob("*.h5")
-    content = bytearray(file.read_bytes())
-    for position in (0, len(content) // 2, len(content) - 1):
-        damaged = content.copy()
-        damaged[position] ^= 4
-        file.write_bytes(damaged)
-        with pytest.raises(OSError, match=r"epoch-0001\.weights\.h5 is damaged"):
-            train(tmp_path)
-    file.write_bytes(content[: len(content) // 2])
-    with pytest.raises(OSError, match="Copy it back from a backup, or train anew"):
-        train(tmp_path)
+def test_a_damaged_checkpoint_is_told(run, tmp_path):
+    file = run / CHECKPOINT
+    content = file.read_bytes()
+    flipped = [0, len(content) // 2, len(content) - 1]
+    damaged = [content[: len(content) // 2], b""]
+    damaged += [
+        content[:n] + bytes([content[n] ^ 4]) + content[n + 1 :] for n in flipped
+    ]
+    train(tmp_path / "other", seed=1)
+    damaged.append((tmp_path / "other" / CHECKPOINT).read_bytes())  # of another run
+    for wrong in damaged:
+        file.write_bytes(wrong)
+        message = r"checkpoint\.weights\.h5 is damaged or of another run.*from a backup"
+        with pytest.raises(OSError, match=message):
+            train(run)
     file.write_bytes(content)
-    assert train(tmp_path).epoch == [0, 1]
+    assert train(run).epoch == [0, 1]
 
 
-def test_a_checkpoint_of_another_run_is_refused(run, tmp_path):
-    train(tmp_path, seed=1)
-    (file,) = run.glob("*.h5")
-    (tmp_path / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(OSError, match=r"epoch-0001\.weights\.h5 is .* of another run"):
-        train(tmp_path, seed=1)
-
-
-def test_a_full_disk_is_found_before_a_checkpoint_is_written(tmp_path, monkeypatch):
-    train(tmp_path)
+def test_a_full_disk_is_told_and_nothing_lost(run, monkeypatch):
     usage = shutil._ntuple_diskusage(1, 1, 10**4)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda folder: usage)
         with pytest.raises(OSError, match="No space left for a checkpoint") as error:
-            train(tmp_path)
+            train(run)
     assert error.value.errno == errno.ENOSPC
-    assert train(tmp_path).epoch == [0, 1]
+    assert train(run).epoch == [0, 1]
 
 
-def test_keras_loads_checkpoints(run):
-    (file,) = run.glob("*.h5")
-    network().load_weights(file, skip_mismatch=False)
+def test_keras_loads_checkpoints(trained):
+    network().load_weights(trained / CHECKPOINT, skip_mismatch=False)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"\xff\xfe\x00", b"[1, 2]", b'"settings"', b"NaN", b"[" * 100_000],
-)
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00"])
 def test_foreign_settings(tmp_path, content):
-    train(tmp_path)
     (tmp_path / "settings.json").write_bytes(content)
     message = r"settings\.json must be the settings of a run.*choose another folder"
     with pytest.raises(FileExistsError, match=message):
-        train(tmp_path)
-
-
-def test_checkpoints_of_others_are_left_alone(tmp_path):
-    train(tmp_path)
-    own = tmp_path / "epoch-best.weights.h5"
-    own.write_bytes(b"of a callback")
-    assert train(tmp_path).epoch == [0, 1]
-    assert own.read_bytes() == b"of a callback"
+        claim_folder(tmp_path, {})
 
 
 class Poison(keras.callbacks.Callback):
-    """Makes a weight NaN: before an epoch, so that its loss is, or in its end."""
+    """Makes a weight NaN in the second epoch: at its beginning, or in its end."""
 
-    def __init__(self, epoch, at_end=False):
+    def __init__(self, at_end=False):
         super().__init__()
-        self.epoch, self.at_end = epoch, at_end
+        self.at_end = at_end
 
     def on_epoch_begin(self, epoch, logs=None):
         self.now = epoch
-        if epoch == self.epoch and not self.at_end:
+        if epoch == 1 and not self.at_end:
             self.spoil()
 
     def on_train_batch_end(self, batch, logs=None):
-        if self.now == self.epoch and self.at_end and batch == 1:
+        if (self.now, batch, self.at_end) == (1, 1, True):
             self.spoil()
 
     def spoil(self):
@@ -420,13 +322,10 @@ class Poison(keras.callbacks.Callback):
 )
 @pytest.mark.parametrize("at_end", [False, True], ids=["loss", "weight"])
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, at_end):
-    poison = Poison(1, at_end)
     with pytest.raises(FloatingPointError, match=r"not finite in epoch 2.*last good"):
-        train(tmp_path, epochs_now=3, callbacks=[poison])
-    assert [path.name for path in tmp_path.glob("*.h5")] == ["epoch-0001.weights.h5"]
-    expected = network()
+        train(tmp_path, epochs_now=3, callbacks=Poison(at_end))
+    expected, resumed = network(), network()
     fit(expected, RECIPE, ARRAYS, verbose=0)
-    resumed = network()
     assert train(tmp_path, resumed, epochs_now=3).epoch == [0, 1, 2]
     for one, other in zip(resumed.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -436,8 +335,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, at_end):
     keras.backend.backend() != "tensorflow", reason="JAX keeps weights to itself"
 )
 def test_it_goes_on_if_it_is_told_to(tmp_path):
-    options = {"callbacks": [Poison(1)], "check_finite": False}
-    history = train(tmp_path, epochs_now=3, **options)
-    assert np.isfinite(history.history["loss"]).tolist() == [True, False, False]
-    assert [path.name for path in tmp_path.glob("*.h5")] == ["epoch-0001.weights.h5"]
-    assert json.loads((tmp_path / "settings.json").read_text(encoding="utf-8"))
+    options = {"callbacks": [Poison()], "check_finite": False}
+    found = train(tmp_path, epochs_now=3, **options).history
+    assert np.isfinite(found["loss"]).tolist() == [True, False, False]
+    assert train(tmp_path).epoch == [0, 1]  # from the checkpoint of the first

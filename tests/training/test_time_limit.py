@@ -15,31 +15,18 @@ def clock(monkeypatch):
     return now
 
 
-def test_there_is_always_time_for_one_step(clock):
-    limit = TimeLimit(1)
+def test_there_is_time_for_one_step_and_others_as_long_as_the_longest(clock):
+    limit, unlimited = TimeLimit(minutes=1), TimeLimit()
     clock[0] = 100.0
     assert not limit.is_reached()
     assert not limit.is_reached(50)
-    limit.took(0.0)
-    assert limit.is_reached()
-
-
-def test_another_step_is_as_long_as_the_longest(clock):
-    limit = TimeLimit(minutes=1)
-    limit.took(25.0)
-    limit.took(15.0)
-    clock[0] = 34.0
-    assert not limit.is_reached()
-    clock[0] = 36.0
-    assert limit.is_reached()
-    assert not limit.is_reached(15.0)  # where the caller knows better
-
-
-def test_without_a_limit(clock):
-    limit = TimeLimit()
-    limit.took(1e9)
-    clock[0] = 1e9
-    assert not limit.is_reached()
+    for seconds in (25.0, 15.0):
+        limit.took(seconds)
+        unlimited.took(1e9)
+    for clock[0], is_reached in ((34.0, False), (36.0, True)):
+        assert limit.is_reached() == is_reached
+        assert not limit.is_reached(15.0)  # where the caller knows better
+        assert not unlimited.is_reached()
 
 
 @pytest.mark.parametrize("minutes", [-1, "some", True, float("nan")])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.data import rescaled_arrays
-from keras_gdrn.training import Augmentation, Recipe, _pipeline, fit
+from keras_gdrn.training import Augmentation, Recipe, _batches, fit
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES, LABELS = rescaled_arrays("digits", "train", canvas=12, limit=40)
@@ -40,7 +40,7 @@ def test_training_is_the_same(monkeypatch):
     """Keras looks at a batch before the first epoch: of no influence."""
     models = []
     for has_tensorflow in (True, False):
-        monkeypatch.setattr(_pipeline, "has_tensorflow", lambda it=has_tensorflow: it)
+        monkeypatch.setattr(_batches, "has_tensorflow", lambda it=has_tensorflow: it)
         keras.utils.set_random_seed(0)
         layers = [keras.layers.Flatten(), keras.layers.Dense(10)]
         models.append(keras.Sequential([keras.Input((12, 12, 1)), *layers]))
