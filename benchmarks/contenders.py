@@ -19,8 +19,12 @@ INDICES = kernels.multi_indices(2, 2)
 PAPER_EPSILON = 5e-3
 
 
-class JetConv(keras.layers.Layer):
-    """A 2-D Gaussian derivative layer whose subclasses say how it is evaluated."""
+class PaperConv(keras.layers.Layer):
+    """The paper's scheme: separable smoothing, central differences, 1×1 convolution.
+
+    The smoothing is a product with a banded matrix, which is faster here than the
+    depthwise convolutions of TensorFlow (with XLA by a factor of ten and more).
+    """
 
     def __init__(self, filters, sigma, activation=None, **kwargs):
         super().__init__(**kwargs)
@@ -28,14 +32,9 @@ class JetConv(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
 
     def build(self, input_shape):
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=(len(INDICES), input_shape[-1], self.filters),
-            initializer="he_uniform",
-        )
-        self.bias = self.add_weight(
-            name="bias", shape=(self.filters,), initializer="zeros"
-        )
+        shape = (len(INDICES), input_shape[-1], self.filters)
+        self.kernel = self.add_weight(shape, "he_uniform", name="kernel")
+        self.bias = self.add_weight((self.filters,), "zeros", name="bias")
 
     def call(self, inputs):
         scales = current_scales()
@@ -46,17 +45,6 @@ class JetConv(keras.layers.Layer):
         ]
         return self.activation(ops.concatenate(y, axis=0) + self.bias)
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.filters)
-
-
-class PaperConv(JetConv):
-    """The paper's scheme: separable smoothing, central differences, 1×1 convolution.
-
-    The smoothing is a product with a banded matrix, which is faster here than the
-    depthwise convolutions of TensorFlow (with XLA by a factor of ten and more).
-    """
-
     def convolve(self, x, sigma):
         for axis in (1, 2):
             x = _smooth(x, sigma, axis)
@@ -64,21 +52,8 @@ class PaperConv(JetConv):
         kernel = ops.reshape(self.kernel, (1, 1, -1, self.filters))
         return ops.conv(jet, kernel, padding="same")
 
-
-class DenseConv(JetConv):
-    """The sum of the jet's kernels as one dense k×k kernel."""
-
-    def convolve(self, x, sigma):
-        radius = kernels.truncation_radius(sigma, PAPER_EPSILON, dimensions=2)
-        axis = [kernels.gaussian_derivative(sigma, a, radius) for a in range(3)]
-        basis = [
-            kernels.multinomial(alpha) * np.outer(axis[alpha[0]], axis[alpha[1]])
-            for alpha in INDICES
-        ]
-        basis = ops.convert_to_tensor(np.stack(basis), dtype=x.dtype)
-        return ops.conv(
-            x, ops.einsum("ahw,acf->hwcf", basis, self.kernel), padding="same"
-        )
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.filters)
 
 
 def plain_conv(filters, sigma, activation=None):
@@ -115,7 +90,11 @@ def plain_network(settings) -> keras.Model:
 
 
 def paper_network(settings) -> keras.Model:
-    return scale_invariant(residual_network(settings, PaperConv), settings.sigma0)
+    """On whole maps: what its layers look at is not known."""
+    channel = residual_network(settings, PaperConv)
+    image = keras.Input(settings.input_shape)
+    scores = ScaleChannels(channel, settings.sigma0)(image)
+    return keras.Model(image, ScalePooling("max")(scores))
 
 
 def residual_network(
@@ -136,14 +115,6 @@ def residual_network(
     return keras.Model(image, SpatialSelection(settings.spatial_selection)(x))
 
 
-def scale_invariant(channel: keras.Model, sigma0) -> keras.Model:
-    """On whole maps: what its layers look at is not known."""
-    image = keras.Input(channel.input_shape[1:])
-    return keras.Model(
-        image, ScalePooling("max")(ScaleChannels(channel, sigma0)(image))
-    )
-
-
 def _smooth(x, sigma, axis):
     shape = x.shape
     matrix = kernels.axis_operator(shape[axis], sigma, 0, "zero")
@@ -158,21 +129,19 @@ def _smooth(x, sigma, axis):
 
 def _differences(x, sigma) -> list:
     """The second-order jet by the stencils of Eqs. central-difference-operators."""
-    east, west = _shifted(x, 1, 2), _shifted(x, -1, 2)
-    south, north = _shifted(x, 1, 1), _shifted(x, -1, 1)
-    d_row, d_column = (south - north) / 2, (east - west) / 2
-    mixed = (_shifted(d_column, 1, 1) - _shifted(d_column, -1, 1)) / 2
-    first = [sigma * d_row, sigma * d_column]
-    second = [south - 2 * x + north, 2 * mixed, east - 2 * x + west]
-    return first + [sigma**2 * response for response in second]
+    x = ops.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
 
+    def at(row: int, column: int):
+        """Zero outside."""
+        height, width = x.shape[1] - 2, x.shape[2] - 2
+        return x[:, 1 + row : 1 + row + height, 1 + column : 1 + column + width]
 
-def _shifted(x, pixels, axis):
-    """`x[n + pixels]` along `axis`, zero outside."""
-    if pixels == 0:
-        return x
-    padding = [[0, 0]] * 4
-    padding[axis] = [max(-pixels, 0), max(pixels, 0)]
-    index = [slice(None)] * 4
-    index[axis] = slice(pixels, None) if pixels > 0 else slice(0, pixels)
-    return ops.pad(x, padding)[tuple(index)]
+    first = [(at(1, 0) - at(-1, 0)) / 2, (at(0, 1) - at(0, -1)) / 2]
+    second = [
+        at(1, 0) - 2 * at(0, 0) + at(-1, 0),
+        2 * (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / 4,
+        at(0, 1) - 2 * at(0, 0) + at(0, -1),
+    ]
+    return [sigma * response for response in first] + [
+        sigma**2 * response for response in second
+    ]

@@ -1,13 +1,10 @@
 """Interleaved timings and peak memory of steps, and how they are printed."""
 
 import importlib
-import json
 import os
 import platform
 import resource
 import statistics
-import subprocess
-import sys
 import time
 
 import keras
@@ -88,13 +85,6 @@ def ratios(seconds: dict[str, list[float]], reference: str) -> dict[str, float]:
 
 def peak_gigabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def in_a_process(*arguments: str) -> dict:
-    """Runs this program with `arguments` on its own, for its memory; its JSON line."""
-    command = [sys.executable, sys.argv[0], *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(result.stdout.strip().splitlines()[-1])
 
 
 def machine() -> str:

@@ -4,15 +4,15 @@
     python benchmarks/run.py layers --xla
     python benchmarks/run.py network --preset rescaled_fashion_mnist --batch 4
     python benchmarks/run.py network --batch 4 --inference
+    python benchmarks/run.py one --name GaussDerResNet     # memory, and the first step
 
 Ratios are medians over interleaved pairs within one process and can be compared between
 machines; seconds cannot. Peak memory is that of a process that runs nothing else,
-less what it holds before the first step.
+less what it holds before the network is made.
 """
 
 import argparse
 import dataclasses
-import json
 import os
 import time
 
@@ -29,9 +29,11 @@ from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import ARCHITECTURES
 
-# Dense kernels take minutes beyond this scale.
-DENSE_UP_TO = 2.0
-REFERENCE = "Conv2D 3×3"
+LAYERS = {
+    "Conv2D 3×3": contenders.plain_conv,
+    "GaussDerConv": GaussDerConv,
+    "paper's scheme": contenders.PaperConv,
+}
 ONE = "one pass of it"
 # The network of STIR, which looks for objects anywhere, and all others by name.
 PRESETS = {
@@ -50,143 +52,89 @@ PRESETS = {
 NETWORKS = list(contenders.network_contenders(ARCHITECTURES["digits"], batch=1))
 
 
-def layer_contenders(width: int, sigma: float) -> dict:
-    layers = {
-        REFERENCE: contenders.plain_conv(width, sigma),
-        "GaussDerConv": GaussDerConv(width, sigma),
-        "paper's scheme": contenders.PaperConv(width, sigma),
-    }
-    if sigma <= DENSE_UP_TO:
-        layers["dense kernels"] = contenders.DenseConv(width, sigma)
-    return layers
-
-
-def networks(arguments) -> dict:
-    return contenders.network_contenders(PRESETS[arguments.preset], arguments.batch)
-
-
 def network_step(name: str, arguments):
-    build, images = networks(arguments)[name]
-    begin = time.perf_counter()
+    preset = PRESETS[arguments.preset]
+    build, images = contenders.network_contenders(preset, arguments.batch)[name]
     model = build()
-    construction = time.perf_counter() - begin
     shape = (images, *model.input_shape[1:])
     data = np.random.default_rng(0).random(shape, dtype="float32")
     if arguments.inference:
         model.compile(jit_compile=arguments.xla)
-        return (lambda: model.predict_on_batch(data)), construction
-    labels = np.arange(images) % 10
-    return measure.model_step(model, data, labels, arguments.xla), construction
+        return lambda: model.predict_on_batch(data)
+    return measure.model_step(model, data, np.arange(images) % 10, arguments.xla)
 
 
 def benchmark_layers(arguments) -> None:
-    print_header("layer", "σ", REFERENCE, "GaussDerConv", "paper", "dense")
-    for width, size in arguments.shapes:
+    reference, *others = LAYERS
+    print_header("layer", "σ", reference, *others)
+    size = arguments.size
+    for width in arguments.widths:
         shape = (arguments.batch, size, size, width)
         for sigma in arguments.sigmas:
             keras.backend.clear_session()
-            layers = layer_contenders(width, sigma)
             steps = {
                 name: measure.layer_step(
-                    layer, shape, arguments.xla, arguments.inference
+                    kind(width, sigma), shape, arguments.xla, arguments.inference
                 )
-                for name, layer in layers.items()
+                for name, kind in LAYERS.items()
             }
             seconds = measure.interleaved(steps, arguments.repeats)
-            ratio = measure.ratios(seconds, REFERENCE)
-            reference = np.median(seconds[REFERENCE])
-            cells = [
-                f"{ratio[name]:.2f}" if name in ratio else "–"
-                for name in ("GaussDerConv", "paper's scheme", "dense kernels")
-            ]
-            row = [
-                f"{width}→{width}, {size}×{size}",
-                f"{sigma:g}",
-                f"{reference:.3f} s",
-            ]
-            print_row(*row, *cells)
+            ratio = measure.ratios(seconds, reference)
+            median = f"{np.median(seconds[reference]):.3f} s"
+            what = f"{width}→{width}, {size}×{size}"
+            cells = (f"{ratio[name]:.2f}" for name in others)
+            print_row(what, f"{sigma:g}", median, *cells)
 
 
 def benchmark_network(arguments) -> None:
-    names = arguments.names or NETWORKS
-    own = {name: in_a_process(name, arguments) for name in names}
-    steps = {name: network_step(name, arguments)[0] for name in names}
+    names = arguments.name or NETWORKS
+    steps = {name: network_step(name, arguments) for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)
     ratio = measure.ratios(seconds, names[0])
     one = measure.ratios(seconds, ONE) if ONE in names else {}
-    print_header(
-        *("network", "step", "ratio", "to one pass"),
-        *("construction", "first step", "peak memory"),
-    )
+    print_header("network", "step", "ratio", "to one pass")
     for name in names:
-        result = own[name]
-        print_row(
-            name,
-            f"{np.median(seconds[name]):.2f} s",
-            f"{ratio[name]:.3f}",
-            f"{one[name]:.2f}" if one else "–",
-            f"{result['construction']:.2f} s",
-            f"{result['first_step']:.1f} s",
-            f"{result['memory']:.2f} GB",
-        )
-
-
-def in_a_process(name: str, arguments) -> dict:
-    options = ["--batch", str(arguments.batch), "--preset", arguments.preset]
-    options += ["--xla"] * arguments.xla + ["--inference"] * arguments.inference
-    return measure.in_a_process("one", "--name", name, *options)
+        to_one = f"{one[name]:.2f}" if one else "–"
+        step = f"{np.median(seconds[name]):.2f} s"
+        print_row(name, step, f"{ratio[name]:.3f}", to_one)
 
 
 def benchmark_one(arguments) -> None:
-    """First step, construction and memory of one network, as one line of JSON."""
-    before = measure.peak_gigabytes()
-    step, construction = network_step(arguments.name, arguments)
-    first = measure.timed(step)
+    """What is of a process by itself."""
+    (name,), before = arguments.name, measure.peak_gigabytes()
+    begin = time.perf_counter()
+    step = network_step(name, arguments)
+    construction, first = time.perf_counter() - begin, measure.timed(step)
     measure.timed(step)
     memory = measure.peak_gigabytes() - before
-    print(
-        json.dumps(
-            {"construction": construction, "first_step": first, "memory": memory}
-        )
-    )
+    print_header("network", "construction", "first step", "peak memory")
+    print_row(name, f"{construction:.2f} s", f"{first:.1f} s", f"{memory:.2f} GB")
 
 
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "what", nargs="?", default="all", choices=["all", "layers", "network", "one"]
-    )
-    parser.add_argument("--xla", action="store_true", help="compile with XLA")
-    parser.add_argument("--preset", choices=PRESETS, default="rescaled_cifar10")
-    parser.add_argument(
-        "--inference", action="store_true", help="predict instead of train"
-    )
-    parser.add_argument(
-        "--names",
-        nargs="+",
-        choices=NETWORKS,
-        help="only these networks; ratios to the first",
-    )
-    parser.add_argument("--batch", type=positive(int), default=8)
-    parser.add_argument("--repeats", type=positive(int), default=5)
-    parser.add_argument(
-        "--sigmas", type=positive(float), nargs="+", default=[0.5, 1, 2, 3, 6, 12]
-    )
-    parser.add_argument("--widths", type=positive(int), nargs="+", default=[64, 192])
-    parser.add_argument("--size", type=positive(int), default=64)
-    parser.add_argument("--name", choices=NETWORKS, help=argparse.SUPPRESS)
+    add, count = parser.add_argument, positive(int)
+    add("what", nargs="?", default="all", choices=["all", "layers", "network", "one"])
+    add("--xla", action="store_true", help="compile with XLA")
+    add("--preset", choices=PRESETS, default="rescaled_cifar10")
+    add("--inference", action="store_true", help="predict instead of train")
+    names = {"nargs": "+", "choices": NETWORKS}
+    add("--name", **names, help="only these networks; ratios to the first")
+    add("--batch", type=count, default=8)
+    add("--repeats", type=count, default=5)
+    sigmas = {"type": positive(float), "default": [0.5, 1, 2, 3, 6, 12]}
+    add("--sigmas", nargs="+", **sigmas)
+    add("--widths", type=count, nargs="+", default=[64, 192])
+    add("--size", type=count, default=64)
     arguments = parser.parse_args()
-    if arguments.what == "one" and not arguments.name:
+    if arguments.what == "one" and len(arguments.name or ()) != 1:
         parser.error(f"one network is named by --name, one of {NETWORKS}")
-    arguments.shapes = [(width, arguments.size) for width in arguments.widths]
     return arguments
 
 
 @errors_in_one_line()
 def main() -> None:
     arguments = parsed_arguments()
-    if arguments.what == "one":
-        return benchmark_one(arguments)
     mode = "XLA" if arguments.xla else "no XLA"
     what = "predictions" if arguments.inference else "training steps"
     print(
@@ -197,6 +145,8 @@ def main() -> None:
         benchmark_layers(arguments)
     if arguments.what in ("all", "network"):
         benchmark_network(arguments)
+    if arguments.what == "one":
+        benchmark_one(arguments)
 
 
 if __name__ == "__main__":

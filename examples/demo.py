@@ -73,7 +73,8 @@ def main() -> None:
     train(channel, Recipe(epochs=1 if options.quick else 8, batch_size=32))
     results["one scale channel"] = scale_generalization(channel, tests)
     train(network, Recipe(epochs=1, batch_size=32, learning_rate=0.005))
-    results[f"{len(sigma0)} scale channels"] = scale_generalization(network, tests)
+    histogram = scale_selection_histogram(network, tests)
+    results[f"{len(sigma0)} scale channels"] = histogram
 
     rows = [["network", *map(size_label, tests)]]
     for name, result in results.items():
@@ -82,7 +83,6 @@ def main() -> None:
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
     (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
     images = {f: rescaled_arrays("digits", "test", f, limit=4)[0] for f in tests}
-    histogram = scale_selection_histogram(network, tests)
     for name, figure in {
         "scale_generalization": plot_scale_generalization(results),
         "scale_selection": plot_scale_selection_histogram(histogram),

@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
-from keras_gdrn.evaluation import ScaleGeneralization, scale_selection_histogram
+from keras_gdrn.evaluation import scale_selection_histogram
 from keras_gdrn.models import from_preset, with_input_shape
 from keras_gdrn.visualization import (
     markdown_table,
@@ -49,9 +49,8 @@ def main() -> None:
         factor: rescaled_arrays(options.dataset, "test", factor, **few)[0]
         for factor in options.factors
     }
-    result = ScaleGeneralization(histogram.factors, histogram.accuracies)
     for name, figure in {
-        "scale_generalization": plot_scale_generalization({model.name: result}),
+        "scale_generalization": plot_scale_generalization({model.name: histogram}),
         "scale_selection": plot_scale_selection_histogram(histogram),
         "sizes": plot_sizes(images),
     }.items():

@@ -2,10 +2,13 @@
 
     python examples/look_inside.py digits
     python examples/look_inside.py runs/mnist/model.keras --dataset mnist --out pictures
+    python examples/look_inside.py runs/stl10_average-full/model.keras --dataset stl10 \
+        --classes bird car dog monkey ship
 
-draws to the folder `--out`: the effective filters of each layer, as they are at σ_0 = 1
-(effective_filters.png), and for test images of some classes the maps from which the
-network answers, at three initial scales (activation_maps.png).
+draws to the folder `--out`, as in Sec. A.6, the effective filters of each layer at
+σ_0 = 1 (effective_filters.png), and, as in Sec. 8, for the first test image of each
+class that the network gets right the maps from which it answers, at three initial
+scales (activation_maps.png).
 """
 
 import argparse
@@ -16,7 +19,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
-from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, ScaleChannels
 from keras_gdrn.models import from_preset, only_layer, with_input_shape
@@ -39,7 +42,7 @@ def main() -> None:
     parser.add_argument("model", help="name, folder or .keras file")
     parser.add_argument("--dataset", choices=list(DATASETS), default="digits")
     parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
-    parser.add_argument("--classes", type=positive(int), default=5, help="how many")
+    parser.add_argument("--classes", nargs="+", help="by default the first five")
     parser.add_argument("--out", type=Path, default=Path("runs/look_inside"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -54,17 +57,23 @@ def main() -> None:
             filters[f"{layer.name}, 2"] = effective_filters(layer.conv2)
     plot_effective_filters(filters).savefig(options.out / "effective_filters.png")
 
-    info = DATASETS[options.dataset]
+    names = DATASETS[options.dataset].class_names
+    wanted = options.classes or names[:5]
+    if not set(wanted) <= set(names):
+        parser.error(f"--classes are some of {names}")
     images, labels = rescaled_arrays(
         options.dataset, "test", limit=SEARCHED, data_dir=options.data_dir
     )
-    # The first image of each class.
-    _, chosen = np.unique(labels, return_index=True)
-    images, labels = (array[chosen[: options.classes]] for array in (images, labels))
     model = with_input_shape(model, images.shape[1:])
+    correct = model.predict(images, batch_size=1, verbose=0).argmax(axis=-1) == labels
+    of_classes = (correct & (labels == names.index(name)) for name in wanted)
+    chosen = [int(np.argmax(found)) for found in of_classes if found.any()]
+    if not chosen:
+        raise ValueError(f"The network must know one of {wanted}; it knows none.")
+    images, labels = images[chosen], labels[chosen]
     maps = activation_maps(model, images, labels, SIGMA0, batch_size=1)
-    names = [info.class_names[label] for label in labels]
-    figure = plot_activation_maps(images, maps, SIGMA0, names=names)
+    shown = [names[label] for label in labels]
+    figure = plot_activation_maps(images, maps, SIGMA0, names=shown)
     figure.savefig(options.out / "activation_maps.png")
     print(f"Pictures are in {options.out}")
 

@@ -41,13 +41,12 @@ DATA = {
     "cifar10": "CIFAR-10, a copy whose images had been compressed by JPEG: 50 000 to "
     "train on, 10 000 to test on",
 }
-_OTHER_DIGITS = (
-    "Digits that are more than a few pixels off the center of the image, several in "
-    "one image, dark ones on a bright ground, and sizes beyond those above."
-)
 LIMITS = {
-    "digits": _OTHER_DIGITS,
-    "mnist": _OTHER_DIGITS,
+    **dict.fromkeys(
+        ("digits", "mnist"),
+        "Digits that are more than a few pixels off the center of the image, several "
+        "in one image, dark ones on a bright ground, and sizes beyond those above.",
+    ),
     "cifar10": "Photographs of anything else than the ten classes, objects more than a "
     "few pixels off the center of the image or of other sizes than those above, and "
     "any use that depends on the answer.",
@@ -56,32 +55,40 @@ LIMITS = {
 
 @errors_in_one_line()
 def main() -> None:
-    options = parse()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add, count = parser.add_argument, positive(int)
+    add("run", type=Path, metavar="RUN")
+    add("name", choices=DATA, metavar="NAME")
+    add("--out", type=Path, default=FOLDER)
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--canvas", type=count, help="pixels; by default the data set's")
+    add("--command", help="that the card shows; by default the run's")
+    add("--limit", type=count, help="so many test images of each size")
+    add("--shift-images", type=count, default=500)
+    options = parser.parse_args()
     name, info = options.name, DATASETS[options.name]
     record = json.loads((options.run / "results.json").read_text(encoding="utf-8"))
     trained = keras.models.load_model(options.run / "model.keras", compile=False)
     size = info.unit * info.image_shape[0]
     model = architecture(name)
     model.set_weights(trained.get_weights())
-    known = Preprocess(info.class_names, size, info.extension)
-    model = with_preprocess(model, known)
+    model = with_preprocess(model, Preprocess(info.class_names, size, info.extension))
     height, width, channels = model.input_shape[1:]
     side = options.canvas or info.test_canvas
     tested = with_input_shape(model, (side, side, channels))
 
-    whole = not (record["experiment"]["test_limit"] or options.limit or options.canvas)
-    if whole:  # tested on all images already
-        pairs = zip(
-            record["factors"], record["accuracies"][record["name"]], strict=True
-        )
-    else:
+    factors, accuracies = record["factors"], record["accuracies"][record["name"]]
+    if record["experiment"]["test_limit"] or options.limit or options.canvas:
         where = {"canvas": side, "limit": options.limit, "data_dir": options.data_dir}
         tests = {
             factor: rescaled(name, "test", factor, batch_size=50, **where)
             for factor in SIZE_FACTORS
         }
-        result = scale_generalization(tested, tests)
-        pairs = zip(result.factors, result.accuracies, strict=True)
+        accuracies = scale_generalization(tested, tests).accuracies
+        factors = SIZE_FACTORS
+    pairs = zip(factors, accuracies, strict=True)
     card = Card(
         data=DATA[name],
         license="apache-2.0",
@@ -105,34 +112,15 @@ def main() -> None:
 
 def off_center(model: keras.Model, options: argparse.Namespace) -> dict[str, float]:
     """Accuracy at size factor 1, of images moved along both axes."""
-    side = model.input_shape[1]
+    side, largest, found = model.input_shape[1], max(SHIFTS), {}
     where = {"limit": options.shift_images, "data_dir": options.data_dir}
-    images, labels = rescaled_arrays(
-        options.name, "test", canvas=side + 2 * max(SHIFTS), **where
-    )
-    found = {}
+    canvas = side + 2 * largest
+    images, labels = rescaled_arrays(options.name, "test", canvas=canvas, **where)
     for shift in SHIFTS:
-        first = max(SHIFTS) - shift
-        cut = images[:, first : first + side, first : first + side]
-        scores = model.predict(cut, batch_size=50, verbose=0)
+        part = slice(largest - shift, largest - shift + side)
+        scores = model.predict(images[:, part, part], batch_size=50, verbose=0)
         found[f"{shift}"] = round(float(np.mean(scores.argmax(axis=-1) == labels)), 4)
     return found
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add, count = parser.add_argument, positive(int)
-    add("run", type=Path, metavar="RUN")
-    add("name", choices=DATA, metavar="NAME")
-    add("--out", type=Path, default=FOLDER)
-    add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--canvas", type=count, help="pixels; by default the data set's")
-    add("--command", help="that the card shows; by default the run's")
-    add("--limit", type=count, help="so many test images of each size")
-    add("--shift-images", type=count, default=500)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from PIL import Image, ImageOps
 
 from keras_gdrn.commands import errors_in_one_line, positive, replacing
 from keras_gdrn.data import SIZE_FACTORS, imresize, read_image
-from keras_gdrn.evaluation import ScaleGeneralization, scale_selection_histogram
+from keras_gdrn.evaluation import scale_selection_histogram
 from keras_gdrn.models import (
     SIX_SCALES,
     Preprocess,
@@ -56,8 +56,7 @@ def main() -> None:
     keras.utils.set_random_seed(options.seed)
     before = from_preset(options.start_from) if options.start_from else None
     channels = before.input_shape[-1] if before else 1 if options.gray else 3
-    classes = classes_in(options.folder)
-    images, labels, held_out = read(options.folder, classes, 2 * side, channels)
+    classes, images, labels, held_out = read(options.folder, 2 * side, channels)
     shape = (side, side, channels)
     if before:
         model = with_input_shape(with_classes(before, classes), shape)
@@ -85,27 +84,16 @@ def main() -> None:
     accuracies = [f"{accuracy:.3f}" for accuracy in found.accuracies]
     rows = [["size", *map(size_label, SIZE_FACTORS)], ["accuracy", *accuracies]]
     print(f"\n{markdown_table(rows)}\n\nNetwork and pictures are in {options.out}")
-    curve = {model.name: ScaleGeneralization(found.factors, found.accuracies)}
-    plot_scale_generalization(curve).savefig(options.out / "scale_generalization.png")
+    picture = plot_scale_generalization({model.name: found})
+    picture.savefig(options.out / "scale_generalization.png")
     plot_scale_selection_histogram(found).savefig(options.out / "scale_selection.png")
 
 
-def classes_in(folder: Path) -> list[str]:
+def read(folder: Path, side: int, channels: int) -> tuple:
+    """Classes, images `(N, side, side, channels)` uint8, labels, which are held out."""
     names = [path.name for path in folder.iterdir() if path.is_dir()]
     classes = sorted(name for name in names if not name.startswith("."))
-    if len(classes) < 2:
-        raise ValueError(
-            f"{folder} must have a subfolder of images for each of at least two "
-            f"classes. Received: {classes}"
-        )
     "".join(classes).encode()  # an error at once for names that no file can hold
-    return classes
-
-
-def read(
-    folder: Path, classes: list[str], side: int, channels: int
-) -> list[np.ndarray]:
-    """Images `(N, side, side, channels)` uint8, labels, and which are held out."""
     found = []
     for label, name in enumerate(classes):
         for file in sorted((folder / name).rglob("*")):
@@ -118,24 +106,20 @@ def read(
                 print(f"left out: {error}")
                 continue
             # BOX takes the mean of what becomes a pixel: large photos do not alias.
-            image = Image.fromarray(
-                pixels.squeeze(axis=-1) if channels == 1 else pixels
-            )
+            image = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
             image = ImageOps.fit(image, (side, side), Image.Resampling.BOX)
-            digest = hashlib.sha256(pixels.tobytes()).digest()
-            pixels = np.asarray(image).reshape(side, side, channels)
-            found.append((pixels, label, digest[0] % 5 == 0))
-    missing = [
-        name
-        for k, name in enumerate(classes)
-        if not any(f[1:] == (k, 0) for f in found)
-    ]
-    if missing or not any(held_out for *_, held_out in found):
+            held_out = hashlib.sha256(pixels.tobytes()).digest()[0] % 5 == 0
+            small = np.asarray(image).reshape(side, side, channels)
+            found.append((small, label, held_out))
+    trained = {label for _, label, held_out in found if not held_out}
+    missing = [name for label, name in enumerate(classes) if label not in trained]
+    if len(classes) < 2 or missing or not any(held_out for *_, held_out in found):
         raise ValueError(
-            f"{folder} must have images to hold out, and others of each class to train "
-            f"on. Received: {len(found)} images, and none to train on for {missing}"
+            f"{folder} must have a subfolder for each of at least two classes, with "
+            "images of each to train on, and some to hold out. Received: classes "
+            f"{classes} with {len(found)} images, none to train on for {missing}"
         )
-    return list(map(np.array, zip(*found, strict=True)))
+    return classes, *map(np.array, zip(*found, strict=True))
 
 
 def resized(images: np.ndarray, factor: float) -> np.ndarray:

@@ -35,28 +35,23 @@ GIVEN = {
 }
 
 
-def commands(main=r"^def main\("):
-    """The files with a main function, as they are named in GIVEN."""
-    return {
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^def main\(",
+        # Also those that argparse keeps from the errors below.
+        r"^@errors_in_one_line\(.*\)\ndef main\(",
+        # What the tests do not see, which call the main functions.
+        r'^if __name__ == "__main__":\n    main\(',
+    ],
+)
+def test_all_commands_are_here(pattern):
+    files = (path for folder in FOLDERS for path in folder.rglob("*.py"))
+    assert set(GIVEN) == {
         path.relative_to(ROOT).as_posix()
-        for folder in FOLDERS
-        for path in folder.rglob("*.py")
-        if re.search(main, path.read_text(encoding="utf-8"), re.MULTILINE)
+        for path in files
+        if re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
     }
-
-
-def test_all_commands_are_here():
-    assert commands() == set(GIVEN)
-
-
-def test_all_are_decorated():
-    """Also those that argparse keeps from the errors below."""
-    assert commands(r"^@errors_in_one_line\(.*\)\ndef main\(") == set(GIVEN)
-
-
-def test_all_can_be_called():
-    """What the tests do not see, which call the main functions."""
-    assert commands(r'^if __name__ == "__main__":\n    main\(') == set(GIVEN)
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -71,14 +66,21 @@ def test_what_does_not_fit(name, command, tmp_path, monkeypatch):
     assert re.search(r"^(error|\w+\.py: error): .", done.stderr, re.MULTILINE)
 
 
+FULL_DISK = (
+    "Can't decrement id ref count (file write failed: time = Mon Nov 23\n, "
+    "filename = 'a.h5', errno = 28, error message = 'No space left on device')"
+)
+
+
 @pytest.mark.parametrize(
     "error",
     [
         OSError(errno.ENOSPC, "No space left on device", "log.csv"),
-        PermissionError(errno.EACCES, "Permission denied", "runs"),
         ValueError("`ratio` must be above 1. Received: ratio=1"),
         FloatingPointError("The loss is not finite"),
         LookupError("one of the command's own"),
+        RuntimeError(FULL_DISK),  # of HDF5
+        RuntimeError("Can't decrement id ref count (errno = 28)"),
     ],
 )
 def test_errors_of_what_a_command_is_told(error):
@@ -89,28 +91,9 @@ def test_errors_of_what_a_command_is_told(error):
     for _ in range(2):
         with pytest.raises(SystemExit) as stopped:
             main()
-        assert stopped.value.code == f"error: {error}"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Can't decrement id ref count (file write failed: time = Mon Nov 23\n, "
-        "filename = 'a.h5', errno = 28, error message = 'No space left on device')",
-        "Can't decrement id ref count (errno = 28)",
-        "No space left on device",
-    ],
-)
-def test_a_full_disk_of_hdf5(text):
-    with pytest.raises(SystemExit) as stopped, errors_in_one_line():
-        raise RuntimeError(text)
-    assert stopped.value.code == "error: " + text.replace("\n,", " ,")
+        assert stopped.value.code == f"error: {error}".replace("\n,", " ,")
 
 
 def test_errors_of_the_program_are_shown_whole():
-    @errors_in_one_line()
-    def main():
+    with pytest.raises(RuntimeError, match="a mistake of ours"), errors_in_one_line():
         raise RuntimeError("a mistake of ours")
-
-    with pytest.raises(RuntimeError, match="a mistake of ours"):
-        main()

@@ -99,8 +99,9 @@ def test_there_is_one_address():
         cells = json.loads(text)["cells"]
         (install,) = (c for c in cells if c["id"] == "install")
         assert f'REPOSITORY = "{REPOSITORY}"' in "".join(install["source"]), path.name
-        found = re.findall(r"research\.google\.com/github/([^/]+/[^/]+)/", text)
-        assert found and set(found) == {project}, path.name
+        page = f"{project}/blob/main/examples/notebooks/{path.name})"
+        found = re.findall(r"research\.google\.com/github/([^)]+\))", text)
+        assert found and set(found) == {page}, path.name
 
 
 def test_the_citation_is_of_this_version():

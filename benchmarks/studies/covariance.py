@@ -32,14 +32,12 @@ class, and how much the pooled scores change.
 
 import argparse
 import os
-from collections.abc import Sequence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import keras
 import numpy as np
 from magnify import magnified, magnified_as_imresize
-from networks import network_and_images
+from networks import network_and_images, scores
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import imresize
@@ -50,26 +48,6 @@ from keras_gdrn.visualization import markdown_table
 SCALES = (0.5, 1.0, 2.0)
 FACTORS = (0.5, 2**-0.75, 1.0)
 SMOOTH = 2.0  # pixels, the blur of the images without fine details
-
-
-def scores(
-    model, images, sigma0: Sequence[float], receptive_field, subpixel: bool
-) -> np.ndarray:
-    """`(image, scale, class)` of the scale channels."""
-    model = with_input_shape(model, images.shape[1:])
-    model = with_sigma0(model, sigma0, receptive_field, subpixel)
-    channels = keras.Model(model.input, model.get_layer("scale_channels").output)
-    return channels.predict(images, batch_size=50, verbose=0)
-
-
-def central_features(
-    model, layer: str, images, sigma0: float, subpixel: bool
-) -> np.ndarray:
-    """`(image, feature)` of a layer at the central pixel, from whole maps."""
-    model = with_input_shape(model, images.shape[1:])
-    model = with_sigma0(model, [sigma0], subpixel=subpixel)
-    maps = feature_extractor(model, layer).predict(images, batch_size=20, verbose=0)
-    return maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
 
 
 def error(actual, expected) -> float:
@@ -89,78 +67,76 @@ def compare_scores(model, images_at, options) -> list[list[str]]:
     for sigma0 in SCALES:
 
         def seen(images, scale=1.0, sigma0=sigma0):
-            one, how = [scale * sigma0], (options.receptive_field, options.subpixel)
-            return scores(model, images, one, *how)[:, 0]
+            how = options.extent, options.subpixel
+            return scores(model, images, [scale * sigma0], *how)[:, 0]
 
         images, labels = images_at(sigma0)
         pairs = [
-            (
-                seen(magnified(images, factor, *how), factor),
-                seen(magnified(images, 1, *how)),
-            )
+            [seen(magnified(images, s, *how), s) for s in (factor, 1)]
             for how in ((True,), (True, SMOOTH), (False,))
         ]
-        bicubic = seen(imresize(images, factor), factor)
-        exact = seen(magnified_as_imresize(images, factor), factor)
-        errors = [error(*pair) for pair in (*pairs, (bicubic, exact))]
-        answers = [found.argmax(-1) for found in reversed(pairs[0])]
-        same = np.mean(answers[0] == answers[1])
-        accuracies = ["–", "–"]
+        bicubic = imresize(images, factor), magnified_as_imresize(images, factor)
+        pairs.append([seen(image, factor) for image in bicubic])
+        after, before = (found.argmax(-1) for found in pairs[0])
+        shares = [error(*pair) for pair in pairs] + [np.mean(before == after)]
+        right = ["–", "–"]
         if labels is not None:
-            accuracies = percent(*(np.mean(found == labels) for found in answers))
-        values = [f"{sigma0:g}", f"{factor:.3g}", *percent(*errors, same)]
-        rows.append([*values, *accuracies])
+            right = percent(np.mean(before == labels), np.mean(after == labels))
+        rows.append([f"{sigma0:g}", f"{factor:.3g}", *percent(*shares), *right])
     return rows
 
 
 def compare_layers(model, images_at, options) -> list[list[str]]:
-    """Covariance of the features of each layer, one column for each σ_0."""
+    """Covariance of each layer's features at the center, a column for each σ_0."""
     network = model.get_layer("scale_channels").network
     kinds = (GaussDerConv, GaussDerResidualBlock)
     names = [layer.name for layer in network.layers if isinstance(layer, kinds)]
+
+    def central(layer: str, images, sigma0: float) -> np.ndarray:
+        at = with_sigma0(
+            with_input_shape(model, images.shape[1:]), [sigma0], None, options.subpixel
+        )
+        maps = feature_extractor(at, layer).predict(images, batch_size=20, verbose=0)
+        return maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
+
     rows = [["layer", *(f"σ_0 = {sigma0:g}" for sigma0 in SCALES)]]
     for name in names:
         errors = []
         for sigma0 in SCALES:
             images, _ = images_at(sigma0)
-            actual, expected = (
-                central_features(
-                    model, name, magnified(images, s), s * sigma0, options.subpixel
-                )
+            both = [
+                central(name, magnified(images, s), s * sigma0)
                 for s in (options.factor, 1.0)
-            )
-            errors.append(error(actual, expected))
+            ]
+            errors.append(error(*both))
         rows.append([name, *percent(*errors)])
     return rows
 
 
 def compare_grids(model, images_at, options) -> list[list[str]]:
     """Accuracy if channels below σ_0 = 1 see more than the pixels."""
-    scales = model.get_layer("scale_channels").sigma0
-    fine, coarser = [s for s in scales if s < 1], [s for s in scales if s >= 1]
-    pooling = model.get_layer("scale_pooling")
+    sigma0 = model.get_layer("scale_channels").sigma0
+    fine, coarser = [s for s in sigma0 if s < 1], [s for s in sigma0 if s >= 1]
     ways = ("between", "finer grid")
     columns = (f"{way}: {what}" for way in ways for what in ("same class", "change"))
     rows = [["size", "on pixels", *ways, *columns]]
     for factor in FACTORS:
         images, labels = images_at(factor)
-        doubled, doubled_scales = magnified(images, 2, False), [2 * s for s in fine]
-        coarse = scores(model, images, coarser, options.receptive_field, False)
+        coarse = scores(model, images, coarser, options.extent)
         pooled = []
-        for seen, sigma0, subpixel in (
+        for seen, scales, subpixel in (
             (images, fine, False),
             (images, fine, True),
-            (doubled, doubled_scales, False),
+            (magnified(images, 2, False), [2 * s for s in fine], False),
         ):
-            found = scores(model, seen, sigma0, options.receptive_field, subpixel)
-            found = pooling(np.concatenate([found, coarse], axis=1))
-            pooled.append(keras.ops.convert_to_numpy(found))
-        answers = [found.argmax(-1) for found in pooled]
-        differences = []
-        for found, answer in zip(pooled[1:], answers[1:], strict=True):
-            differences += [np.mean(answer == answers[0]), error(found, pooled[0])]
-        accuracies = [np.mean(answer == labels) for answer in answers]
-        rows.append([f"{factor:.3g}", *percent(*accuracies, *differences)])
+            found = scores(model, seen, scales, options.extent, subpixel)
+            found = np.concatenate([found, coarse], axis=1)
+            pooled.append(np.asarray(model.get_layer("scale_pooling")(found)))
+        before, *others = (found.argmax(-1) for found in pooled)
+        shares = [np.mean(answers == labels) for answers in (before, *others)]
+        for found, answers in zip(pooled[1:], others, strict=True):
+            shares += [np.mean(answers == before), error(found, pooled[0])]
+        rows.append([f"{factor:.3g}", *percent(*shares)])
     return rows
 
 
@@ -170,15 +146,16 @@ PARTS = {"scores": compare_scores, "layers": compare_layers, "finer": compare_gr
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--network", default="digits", help="see above")
-    parser.add_argument("--images", type=positive(int), default=24)
-    parser.add_argument("--factor", type=positive(float), default=2.0, help="S")
-    parser.add_argument("--whole-maps", action="store_true", help="not windows")
-    parser.add_argument("--subpixel", action="store_true", help="between the pixels")
-    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
+    add = parser.add_argument
+    add("part", choices=PARTS)
+    add("--network", default="digits", help="see above")
+    add("--images", type=positive(int), default=24)
+    add("--factor", type=positive(float), default=2.0, help="S")
+    whole = {"action": "store_const", "const": None, "default": "auto"}
+    add("--whole-maps", dest="extent", **whole, help="not windows")
+    add("--subpixel", action="store_true", help="between the pixels")
+    add("--data-dir", help="directory of TensorFlow Datasets")
     options = parser.parse_args()
-    options.receptive_field = None if options.whole_maps else "auto"
     if options.part == "finer" and options.network in ("neutral", "random"):
         parser.error(f"{options.network!r} has no accuracy: take a trained network")
     print(f"{options.network}, {options.images} images\n")

@@ -1,6 +1,7 @@
-"""Random and trained networks for the benchmarks, with images that suit them."""
+"""Random and trained networks for the studies, with images that suit them."""
 
 import json
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 
@@ -9,9 +10,52 @@ import numpy as np
 from sklearn.datasets import load_sample_images
 
 from keras_gdrn.data import DATASETS, imresize, rescaled_arrays
-from keras_gdrn.models import from_preset, gauss_der_resnet, list_presets
+from keras_gdrn.models import (
+    from_preset,
+    gauss_der_resnet,
+    list_presets,
+    with_input_shape,
+    with_sigma0,
+)
 
 PHOTOGRAPH = 96
+
+
+def network_and_images(options):
+    """A network, and a function from a size factor to its images and their labels.
+
+    At factors above 1 the canvas is so much larger, unless it is told not to be.
+    """
+    name = options.network
+    if name in ("neutral", "random"):
+        images = photographs(options.images)
+        return random_network(images, name == "neutral"), lambda _: (images, None)
+    if name in list_presets():
+        dataset, model, canvas = name, from_preset(name), None
+    else:
+        text = (Path(name) / "results.json").read_text(encoding="utf-8")
+        experiment = json.loads(text)["experiment"]
+        dataset, canvas = experiment["dataset"], experiment["test_canvas"]
+        model = keras.saving.load_model(Path(name) / "model.keras")
+    canvas = canvas or DATASETS[dataset].test_canvas
+
+    def images_at(factor: float, larger: bool = True) -> tuple:
+        side = ceil(canvas * max(factor, 1)) if larger else canvas
+        source = {"limit": options.images, "data_dir": options.data_dir}
+        return rescaled_arrays(dataset, "test", factor, canvas=side, **source)
+
+    return model, images_at
+
+
+def scores(
+    model, images, sigma0: Sequence[float] | None = None, extent="auto", subpixel=False
+) -> np.ndarray:
+    """`(image, scale, class)` of the scale channels, by default of the network's."""
+    model = with_input_shape(model, images.shape[1:])
+    sigma0 = sigma0 or model.get_layer("scale_channels").sigma0
+    model = with_sigma0(model, sigma0, extent, subpixel)
+    channels = keras.Model(model.input, model.get_layer("scale_channels").output)
+    return channels.predict(images, batch_size=50, verbose=0)
 
 
 def random_network(images, neutral: bool) -> keras.Model:
@@ -19,10 +63,9 @@ def random_network(images, neutral: bool) -> keras.Model:
     shape, widths = images.shape[1:], (8,) * 9
     model = gauss_der_resnet(shape, 10, widths, 1.2, [1.0], boundary="symmetric")
     if not neutral:
-        layers = model._flatten_layers()
-        kind = keras.layers.BatchNormalization
-        for layer in (x for x in layers if isinstance(x, kind)):
-            layer.momentum = 0.0
+        for layer in model._flatten_layers():
+            if isinstance(layer, keras.layers.BatchNormalization):
+                layer.momentum = 0.0
         model(images, training=True)
     return model
 
@@ -36,30 +79,3 @@ def photographs(count: int) -> np.ndarray:
         y, x = (random.integers(side - PHOTOGRAPH) for side in photograph.shape[:2])
         cuttings.append(photograph[y : y + PHOTOGRAPH, x : x + PHOTOGRAPH])
     return np.stack(cuttings)
-
-
-def network_and_images(options):
-    """A network, and a function from a size factor to its images and their labels."""
-    name = options.network
-    if name in ("neutral", "random"):
-        images = photographs(options.images)
-        return random_network(images, name == "neutral"), lambda _: (images, None)
-    if name in list_presets():
-        dataset, model = name, from_preset(name)
-    else:
-        results = json.loads((Path(name) / "results.json").read_text())
-        dataset = results["experiment"]["dataset"]
-        model = keras.saving.load_model(Path(name) / "model.keras")
-    canvas = DATASETS[dataset].test_canvas
-
-    def images_at(factor: float) -> tuple:
-        return rescaled_arrays(
-            dataset,
-            "test",
-            factor,
-            canvas=ceil(canvas * max(factor, 1)),
-            limit=options.images,
-            data_dir=options.data_dir,
-        )
-
-    return model, images_at

@@ -26,8 +26,10 @@ from keras_gdrn.layers import ScaleChannels, ScalePooling
 # The inside: only so can a layer of another kind tell at which scales it is applied.
 from keras_gdrn.layers._scale_scope import current_scales
 
-# A kernel ends at so many standard deviations.
-REACH = 3.5
+CLASSES = 10
+MAX_ORDER, REACH = 3, 3.5  # of Hermite kernels, which end at so many σ
+# Kernels of a finer scale cannot be sampled, those of a coarser one take too long.
+SESN_SCALES = tuple(2 ** (k / 2) for k in range(-2, 3))
 
 
 class AtEachScale(layers.Layer):
@@ -78,20 +80,16 @@ class HermiteConv(AtEachScale):
     scale and space with a kernel that has no extent along the scales.
     """
 
-    def __init__(self, filters: int, sigma: float, max_order: int = 3, **kwargs):
+    def __init__(self, filters: int, sigma: float, **kwargs):
         super().__init__(**kwargs)
-        self.filters, self.sigma, self.max_order = filters, sigma, max_order
+        self.filters, self.sigma = filters, sigma
 
     def build(self, input_shape):
-        functions = len(hermite_basis(self.sigma, self.max_order))
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=(functions, input_shape[-1], self.filters),
-            initializer="he_uniform",
-        )
+        shape = (len(hermite_basis(self.sigma)), input_shape[-1], self.filters)
+        self.kernel = self.add_weight(shape, "he_uniform", name="kernel")
 
     def at_scale(self, maps, scale: float):
-        basis = hermite_basis(scale * self.sigma, self.max_order).astype("float32")
+        basis = hermite_basis(scale * self.sigma).astype("float32")
         kernel = ops.einsum("ahw,acf->hwcf", basis, self.kernel)
         return ops.conv(maps, kernel, padding="same")
 
@@ -99,71 +97,54 @@ class HermiteConv(AtEachScale):
         return (*input_shape[:-1], self.filters)
 
 
-def hermite_basis(sigma: float, max_order: int) -> np.ndarray:
-    """`(function, y, x)`: h_m(y/σ) h_n(x/σ) / σ² for m + n up to `max_order`.
+def hermite_basis(sigma: float) -> np.ndarray:
+    """`(function, y, x)`: h_m(y/σ) h_n(x/σ) / σ² for m + n up to `MAX_ORDER`.
 
     h_n is the Hermite polynomial of order n with its Gaussian envelope, of unit norm;
     1/σ² makes the response to a magnified image that to the image, magnified.
     """
     radius = round(REACH * sigma)
     x = np.arange(-radius, radius + 1) / sigma
-    along = [hermite_function(order, x) for order in range(max_order + 1)]
-    kernels = [
-        np.outer(along[m], along[n])
-        for m in range(max_order + 1)
-        for n in range(max_order + 1 - m)
+    along = [
+        np.polynomial.Hermite.basis(order)(x)
+        * np.exp(-(x**2) / 2)
+        / sqrt(2**order * factorial(order) * sqrt(pi))
+        for order in range(MAX_ORDER + 1)
     ]
-    return np.stack(kernels) / sigma**2
+    orders = [(m, n) for m in range(MAX_ORDER + 1) for n in range(MAX_ORDER + 1 - m)]
+    return np.stack([np.outer(along[m], along[n]) for m, n in orders]) / sigma**2
 
 
-def hermite_function(order: int, x: np.ndarray) -> np.ndarray:
-    polynomial = np.polynomial.Hermite.basis(order)(x)
-    norm = sqrt(2**order * factorial(order) * sqrt(pi))
-    return polynomial * np.exp(-(x**2) / 2) / norm
-
-
-def foveated_network(
-    input_shape: tuple[int, int, int],
-    classes: int,
-    widths: Sequence[int],
-    size: int,
-    scales: Sequence[float],
-) -> keras.Model:
+def foveated_network(side: int, scales: Sequence[float]) -> keras.Model:
     """A plain CNN on foveated views, the largest score over all of them."""
-    x = image = keras.Input(input_shape)
-    x = Foveation(size)(x)
-    for index, filters in enumerate(widths):
+    x = image = keras.Input((side, side, 1))
+    x = Foveation(28)(x)
+    for index, filters in enumerate((8, 12, 16, 24)):
         x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
         x = layers.ReLU()(_normalized(x))
         x = layers.MaxPooling2D(2)(x) if index else x
-    channel = keras.Model(image, layers.Dense(classes)(layers.Flatten()(x)))
-    image = keras.Input(input_shape)
-    scores = ScaleChannels(channel, scales)(image)
-    return keras.Model(image, ScalePooling("max")(scores))
+    channel = keras.Model(image, layers.Dense(CLASSES)(layers.Flatten()(x)))
+    image = keras.Input((side, side, 1))
+    return keras.Model(
+        image, ScalePooling("max")(ScaleChannels(channel, scales)(image))
+    )
 
 
-def sesn(
-    input_shape: tuple[int, int, int],
-    classes: int,
-    widths: Sequence[int],
-    sigma: float,
-    scales: Sequence[float],
-    pool_scores: bool = False,
-) -> keras.Model:
+def sesn(side: int, pool_scores: bool = False) -> keras.Model:
     """Convolutions at each scale, maximum over space and scales, a dense layer.
 
     The published networks take the maximum of each feature over the scales. With
     `pool_scores` the dense layer comes before: one scale decides, as in scale channels.
     """
-    x = image = keras.Input(input_shape)
-    for index, filters in enumerate(widths):
+    x = image = keras.Input((side, side, 1))
+    for index, filters in enumerate((8, 16, 40)):
         x = layers.MaxPooling2D(2)(x) if index else x
-        x = layers.ReLU()(_normalized(HermiteConv(filters, sigma)(x)))
+        x = layers.ReLU()(_normalized(HermiteConv(filters, sigma=1.2)(x)))
     x = layers.GlobalMaxPooling2D()(x)
-    dense = layers.Dense(classes)
+    dense = layers.Dense(CLASSES)
     channel = keras.Model(image, dense(x) if pool_scores else x)
-    image = keras.Input(input_shape)
-    x = ScalePooling("max")(ScaleChannels(channel, scales)(image))
+    image = keras.Input((side, side, 1))
+    x = ScalePooling("max")(ScaleChannels(channel, SESN_SCALES)(image))
     return keras.Model(image, x if pool_scores else dense(x))
 
 

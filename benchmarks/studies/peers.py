@@ -30,11 +30,11 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
-from peer_networks import foveated_network, sesn
+from peer_networks import SESN_SCALES, foveated_network, sesn
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
-from keras_gdrn.evaluation import ScaleGeneralization, scale_generalization
+from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.models import SIX_SCALES, architecture
 from keras_gdrn.training import Recipe, Stage, train_in_stages
 from keras_gdrn.tuning import parameters
@@ -44,178 +44,113 @@ from keras_gdrn.visualization import (
     size_label,
 )
 
-CANVAS, CLASSES = 40, 10
-BATCH, REPEATS = 50, 5  # of images whose inference is timed
+CANVAS, BATCH, REPEATS = 40, 50, 5  # of inference, the last two
+# Canvas of the test, and numbers of training and test images (by default all).
+DATASETS = {"digits": (CANVAS, None, None), "mnist": (56, 2000, 1000)}
 HALF_OCTAVES = tuple(2 ** (k / 2) for k in range(-3, 4))
 QUARTER_OCTAVES = tuple(2 ** (k / 4) for k in range(-6, 7))
-# Kernels of a finer scale cannot be sampled, those of a coarser one take too long.
-SESN_SCALES = tuple(2 ** (k / 2) for k in range(-2, 3))
 
 
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """The side of the test images, and how many there are (by default all)."""
-
-    test_canvas: int
-    training_images: int | None = None
-    test_images: int | None = None
-
-
-DATASETS = {"digits": Data(CANVAS), "mnist": Data(56, 2000, 1000)}
+def gauss_der(side: int) -> keras.Model:
+    return architecture("digits", input_shape=(side, side, 1))
 
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A network at all its scales, for images of a side, and how it is trained."""
+    """A network for images of a side; epochs are those at one scale and at all."""
 
     title: str
     build: Callable[[int], keras.Model]
     scales: tuple[float, ...]
-    first: Recipe
-    second: Recipe
-
-    def stages(self, epochs: int | None) -> list[Stage]:
-        """Of so many epochs each, if they are given."""
-        stages = [
-            Stage("one scale", self.first, (1.0,)),
-            Stage("all scales", self.second, self.scales),
-        ]
-        if epochs is None:
-            return stages
-        return [
-            dataclasses.replace(s, recipe=dataclasses.replace(s.recipe, epochs=epochs))
-            for s in stages
-        ]
-
-
-def foveated(title: str, scales: tuple[float, ...], epochs: int) -> Network:
-    def build(side: int) -> keras.Model:
-        shape, widths = (side, side, 1), (8, 12, 16, 24)
-        return foveated_network(shape, CLASSES, widths, size=28, scales=scales)
-
-    second = Recipe(epochs, 32, learning_rate=0.005)
-    return Network(title, build, scales, Recipe(20, 32), second)
-
-
-def steerable(title: str, **options) -> Network:
-    def build(side: int) -> keras.Model:
-        options_of_all = {"widths": (8, 16, 40), "sigma": 1.2, "scales": SESN_SCALES}
-        return sesn((side, side, 1), CLASSES, **options_of_all, **options)
-
-    second = Recipe(4, 32, learning_rate=0.005)
-    return Network(title, build, SESN_SCALES, Recipe(20, 32), second)
+    epochs: tuple[int, int]
 
 
 NETWORKS = {
-    "gauss_der": Network(
-        "keras_gdrn, 6 scales",
-        lambda side: architecture("digits", input_shape=(side, side, 1)),
-        SIX_SCALES,
-        Recipe(8, 32),
-        Recipe(1, 32, learning_rate=0.005),
+    "gauss_der": Network("keras_gdrn, 6 scales", gauss_der, SIX_SCALES, (8, 1)),
+    "foveated": Network(
+        "foveated, 7 scales",
+        partial(foveated_network, scales=HALF_OCTAVES),
+        HALF_OCTAVES,
+        (20, 20),
     ),
-    "foveated": foveated("foveated, 7 scales", HALF_OCTAVES, epochs=20),
-    "foveated_dense": foveated("foveated, 13 scales", QUARTER_OCTAVES, epochs=10),
-    "sesn": steerable("SESN, 5 scales"),
-    "sesn_scores": steerable("SESN, scores pooled", pool_scores=True),
+    "foveated_dense": Network(
+        "foveated, 13 scales",
+        partial(foveated_network, scales=QUARTER_OCTAVES),
+        QUARTER_OCTAVES,
+        (20, 10),
+    ),
+    "sesn": Network("SESN, 5 scales", sesn, SESN_SCALES, (20, 4)),
+    "sesn_scores": Network(
+        "SESN, scores pooled", partial(sesn, pool_scores=True), SESN_SCALES, (20, 4)
+    ),
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """What the table says of a network; seconds of processor time, which do not
-    depend on what else runs, of the training and of the inference of one image."""
-
-    curve: ScaleGeneralization
-    parameters: int
-    training: float
-    inference: float
-
-
-def evaluate(network: Network, options) -> Result:
-    data = DATASETS[options.dataset]
+def evaluate(network: Network, options) -> tuple:
+    """The curve, the row, with seconds of the processor: whatever else runs."""
+    canvas, *limits = DATASETS[options.dataset]
+    training_limit, test_limit = (options.limit or limit for limit in limits)
     source = {"data_dir": options.data_dir, "download": options.download}
     load = partial(rescaled_arrays, options.dataset, **source)
     keras.utils.set_random_seed(options.seed)
-    model = network.build(CANVAS)
-    limit = options.limit or data.training_images
-    images = load("train", canvas=CANVAS, limit=limit)
-    begin = time.process_time()
-    trained = train_in_stages(
-        model, network.stages(options.epochs), images, seed=options.seed, verbose=2
+    first, second = ([options.epochs] * 2) if options.epochs else network.epochs
+    stages = [
+        Stage("one scale", Recipe(first, 32), (1.0,)),
+        Stage("all scales", Recipe(second, 32, learning_rate=0.005), network.scales),
+    ]
+    model, images = (
+        network.build(CANVAS),
+        load("train", canvas=CANVAS, limit=training_limit),
     )
+    begin = time.process_time()
+    trained = train_in_stages(model, stages, images, seed=options.seed, verbose=2)
     training = time.process_time() - begin
-    model = network.build(data.test_canvas)
+    model = network.build(canvas)
     model.set_weights(trained.get_weights())
-    limit = options.limit or data.test_images
     tests = {
-        factor: load("test", factor, canvas=data.test_canvas, limit=limit)
+        factor: load("test", factor, canvas=canvas, limit=test_limit)
         for factor in SIZE_FACTORS
     }
     curve = scale_generalization(model, tests)
-    inference = seconds_per_image(model, tests[1.0][0])
-    return Result(curve, parameters(model), training, inference)
-
-
-def seconds_per_image(model: keras.Model, images) -> float:
-    batch = images[:BATCH]
+    batch = tests[1.0][0][:BATCH]
     model.predict_on_batch(batch)
     begin = time.process_time()
     for _ in range(REPEATS):
         model.predict_on_batch(batch)
-    return (time.process_time() - begin) / (REPEATS * len(batch))
-
-
-def table(results: dict[str, Result]) -> str:
-    sizes = [size_label(factor) for factor in SIZE_FACTORS]
-    rows = [["network", *sizes, "weights", "training", "per image"]]
-    for title, result in results.items():
-        rows.append(
-            [
-                title,
-                *(f"{100 * accuracy:.1f}" for accuracy in result.curve.accuracies),
-                str(result.parameters),
-                f"{result.training:.0f} s",
-                f"{1000 * result.inference:.1f} ms",
-            ]
-        )
-    return markdown_table(rows)
-
-
-def write(results: dict[str, Result], out: Path) -> None:
-    (out / "results.md").write_text(table(results) + "\n", encoding="utf-8")
-    curves = {title: result.curve for title, result in results.items()}
-    plot_scale_generalization(curves).savefig(out / "scale_generalization.png")
-
-
-def parsed_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
-    parser.add_argument("--dataset", choices=DATASETS, default="digits")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=positive(int), help="of each of two stages")
-    parser.add_argument("--limit", type=positive(int), help="images of each data set")
-    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
-    parser.add_argument("--download", action="store_true", help="MNIST, if need be")
-    parser.add_argument("--out", type=Path, help="folder of the table and picture")
-    options = parser.parse_args()
-    options.out = options.out or Path("runs") / f"peers-{options.dataset}"
-    return options
+    inference = (time.process_time() - begin) / (REPEATS * len(batch))
+    accuracies = (f"{100 * accuracy:.1f}" for accuracy in curve.accuracies)
+    cost = str(parameters(model)), f"{training:.0f} s", f"{1000 * inference:.1f} ms"
+    return curve, [network.title, *accuracies, *cost]
 
 
 @errors_in_one_line()
 def main() -> None:
-    options = parsed_arguments()
-    options.out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add, count = parser.add_argument, positive(int)
+    add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    add("--dataset", choices=DATASETS, default="digits")
+    add("--seed", type=int, default=0)
+    add("--epochs", type=count, help="of each of two stages")
+    add("--limit", type=count, help="images of each data set")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--download", action="store_true", help="MNIST, if need be")
+    add("--out", type=Path, help="folder of the table and picture")
+    options = parser.parse_args()
+    out = options.out or Path("runs") / f"peers-{options.dataset}"
+    out.mkdir(parents=True, exist_ok=True)
     print(f"{options.dataset}, seed {options.seed}")
-    results = {}
+    sizes = [size_label(factor) for factor in SIZE_FACTORS]
+    rows, curves = [["network", *sizes, "weights", "training", "per image"]], {}
     for name in options.only:
-        network = NETWORKS[name]
-        print(f"\n{network.title}")
-        results[network.title] = evaluate(network, options)
-        write(results, options.out)
-    print(f"\nAccuracy at each size factor (training: 1)\n\n{table(results)}\n")
-    print(f"Table and picture are in {options.out}")
+        title = NETWORKS[name].title
+        print(f"\n{title}")
+        curves[title], row = evaluate(NETWORKS[name], options)
+        rows.append(row)
+        text = markdown_table(rows)
+        (out / "results.md").write_text(f"{text}\n", encoding="utf-8")
+        plot_scale_generalization(curves).savefig(out / "scale_generalization.png")
+    print(f"\nAccuracy at each size factor (training: 1)\n\n{text}\n")
+    print(f"Table and picture are in {out}")
 
 
 if __name__ == "__main__":

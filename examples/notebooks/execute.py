@@ -22,20 +22,13 @@ FOLDER = Path(__file__).parent
 
 @errors_in_one_line()
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="by default all")
-    names = parser.parse_args().names or [path.name for path in notebooks()]
-    for name in names:
+    names = parser.parse_args().names
+    for name in names or sorted(path.name for path in FOLDER.glob("*.ipynb")):
         with tempfile.TemporaryDirectory() as folder:
-            executed = execute(FOLDER / name, folder)
-        nbformat.write(executed, FOLDER / name)
+            nbformat.write(execute(FOLDER / name, folder), FOLDER / name)
         print(f"Executed {name}")
-
-
-def notebooks() -> list[Path]:
-    return sorted(FOLDER.glob("*.ipynb"))
 
 
 def execute(path: Path, folder: str | Path) -> nbformat.NotebookNode:

@@ -135,14 +135,14 @@ def _reduced(full: Experiment, small: Small) -> Experiment:
 
 def _stages(full: Experiment, small: Small) -> Iterator[Stage]:
     first, *further = full.stages
-    if full.plain or len(first.sigma0) == 1:
+    if not full.plain and len(first.sigma0) > 1:
+        yield _shortened(first, small.joint, batch_size=32)
+    else:
         yield _shortened(first, small.one, batch_size=64)
         if small.restart:
             recipe = replace(first.recipe, warmup_epochs=0)
             again = replace(first, name="restart", recipe=recipe)
             yield _shortened(again, small.restart, batch_size=64)
-    else:
-        yield _shortened(first, small.joint, batch_size=32)
     for stage in further:
         yield _shortened(stage, small.tuned, batch_size=32)
 

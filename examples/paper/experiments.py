@@ -1,12 +1,9 @@
 """The paper's experiments, and some beyond it, as data.
 
-Each is a network, the stages in which it is trained, and how it is tested. Published
-numbers are those that the paper states as numbers; most of its results are figures.
+Each is a network, the stages in which it is trained, and how it is tested.
 """
 
-import dataclasses
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 from keras_gdrn import training
 from keras_gdrn.data import SIZE_FACTORS
@@ -19,23 +16,16 @@ RESCALED = ("fashion_mnist", "cifar10", "stl10")
 DENSE_SIGMA0 = tuple(2.0 ** (i / 4) for i in range(-6, 6))
 # Appendix A.4: the pre-trained networks of STL-10 are tested with one more.
 STL10_PRETRAINED_SIGMA0 = (*SIX_SCALES, DENSE_SIGMA0[-1])
-# Accuracies at size factor 1 in percent, where the paper states numbers: for three
-# poolings together, or for the best of them (captions of the figures of Sec. 6.2).
-PUBLISHED = {
-    **{("fashion_mnist", pooling): "~94 (of all three)" for pooling in POOLINGS},
-    **{("cifar10", pooling): "92.1–92.7 (of all three)" for pooling in POOLINGS},
-    ("stl10", "average"): "91.2",
-}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Stage(training.Stage):
     """A stage of training, on the first `limit` images."""
 
     limit: int | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Experiment:
     """A network, how it is trained and how it is tested.
 
@@ -49,8 +39,7 @@ class Experiment:
         test_canvas: Pixels of the test images' canvas; by default the data set's.
         test_limit: Test on only so many images of each size.
         plain: Train a plain residual network of the same widths instead.
-        variant: What is different in training only: a key of `networks.VARIANTS`.
-        published: Accuracy at size factor 1 as the paper states it, in percent.
+        separate_statistics: Normalize each scale channel by itself in training.
     """
 
     what: str
@@ -62,58 +51,32 @@ class Experiment:
     test_canvas: int | None = None
     test_limit: int | None = None
     plain: bool = False
-    variant: str | None = None
-    published: str = ""
+    separate_statistics: bool = False
 
 
-def _jointly(
-    dataset: str, what: str, network: Architecture, recipe: Recipe, **options
-) -> Experiment:
-    """All scale channels from the beginning, unless `options` have other stages."""
-    stages = (Stage("training", recipe, network.sigma0),)
-    return Experiment(what, dataset, network, **{"stages": stages, **options})
+EXPERIMENTS: dict[str, Experiment] = {}
 
 
-def _pretrained(name: str, network: Architecture, **changes) -> tuple[Stage, ...]:
+def _add(
+    name: str,
+    what: str,
+    dataset: str,
+    network: Architecture,
+    how: Recipe | tuple[Stage, ...],
+    **options,
+) -> None:
+    """By stages, or by a recipe for all scale channels from the beginning."""
+    if isinstance(how, Recipe):
+        how = (Stage("training", how, network.sigma0),)
+    EXPERIMENTS[name] = Experiment(what, dataset, network, how, **options)
+
+
+def _pretrained(name: str, **changes) -> tuple[Stage, ...]:
     """Appendix A.4: one scale channel at σ_0 = 1, then all of them."""
     return tuple(
         Stage(stage, replace(RECIPES[f"{name}_{stage}"], **changes), sigma0)
-        for stage, sigma0 in (("first_stage", (1.0,)), ("second_stage", network.sigma0))
+        for stage, sigma0 in (("first_stage", (1.0,)), ("second_stage", SIX_SCALES))
     )
-
-
-def _of_each_pooling(dataset: str, pooling: str) -> dict[str, Experiment]:
-    """What the paper did with each of the three poolings."""
-    name = f"rescaled_{dataset}"
-    recipe, other = _label_smoothing(dataset, pooling)
-    kind = "with" if other.label_smoothing else "without"
-    ablated = f"{name}_{kind}_label_smoothing"
-    network, separable, ablated = (
-        replace(ARCHITECTURES[key], scale_pooling=pooling)
-        for key in (
-            *(name, f"{name}_separable"),
-            ablated if ablated in ARCHITECTURES else name,
-        )
-    )
-    # As the network that they are compared with.
-    stages = _pretrained(name, network, label_smoothing=recipe.label_smoothing)
-    more = STL10_PRETRAINED_SIGMA0 if dataset == "stl10" else None
-    published = PUBLISHED.get((dataset, pooling), "")
-    add = partial(_jointly, dataset)
-    found = {
-        "": add("Sec. 6.2, scale generalization", network, recipe, published=published),
-        "_separable": add(
-            "A.2, depthwise-separable", separable, RECIPES[f"{name}_separable"]
-        ),
-        f"_{kind}_label_smoothing": add("A.3, label smoothing", ablated, other),
-        "_pretrained": add(
-            "A.4, pre-training", network, recipe, stages=stages, test_sigma0=more
-        ),
-        "_dense": add(
-            "A.5, denser scale channels", network, recipe, test_sigma0=DENSE_SIGMA0
-        ),
-    }
-    return {f"{dataset}_{pooling}{suffix}": found[suffix] for suffix in found}
 
 
 def _label_smoothing(dataset: str, pooling: str) -> tuple[Recipe, Recipe]:
@@ -126,98 +89,96 @@ def _label_smoothing(dataset: str, pooling: str) -> tuple[Recipe, Recipe]:
     return recipes if pooling == "average" else recipes[::-1]
 
 
-def _of_one_pooling(dataset: str) -> dict[str, Experiment]:
+def _of_pooling(dataset: str, pooling: str) -> None:
+    """What the paper did with each of the three poolings."""
+    preset = f"rescaled_{dataset}"
+    recipe, other = _label_smoothing(dataset, pooling)
+    kind = "with" if other.label_smoothing else "without"
+
+    def add(suffix: str, what: str, network: Architecture, how, **options) -> None:
+        network = replace(network, scale_pooling=pooling)
+        _add(f"{dataset}_{pooling}{suffix}", what, dataset, network, how, **options)
+
+    network, separable = ARCHITECTURES[preset], f"{preset}_separable"
+    add("", "Sec. 6.2, scale generalization", network, recipe)
+    blocks = ARCHITECTURES[separable], RECIPES[separable]
+    add("_separable", "A.2, depthwise-separable", *blocks)
+    suffix = f"_{kind}_label_smoothing"
+    ablated = ARCHITECTURES.get(f"{preset}{suffix}", network)
+    add(suffix, "A.3, label smoothing", ablated, other)
+    # As the network that they are compared with.
+    stages = _pretrained(preset, label_smoothing=recipe.label_smoothing)
+    more = STL10_PRETRAINED_SIGMA0 if dataset == "stl10" else None
+    add("_pretrained", "A.4, pre-training", network, stages, test_sigma0=more)
+    dense = {"test_sigma0": DENSE_SIGMA0}
+    add("_dense", "A.5, denser scale channels", network, recipe, **dense)
+
+
+def _of_dataset(dataset: str) -> None:
     """Ablations and controls, with the pooling of the preset."""
-    name = f"rescaled_{dataset}"
-    network = ARCHITECTURES[name]
+    network = ARCHITECTURES[f"rescaled_{dataset}"]
     recipe, _ = _label_smoothing(dataset, network.scale_pooling)
-    single = RECIPES[f"{name}_single"]
+    single = RECIPES[f"rescaled_{dataset}_single"]
+
+    def add(suffix: str, what: str, how: Recipe, plain: bool = False, **of) -> None:
+        changed = replace(network, **of)
+        _add(f"{dataset}_{suffix}", what, dataset, changed, how, plain=plain)
+
     zero = "without_zero_order" if network.zero_order else "zero_order"
-    add = partial(_jointly, dataset)
-    found = {
-        zero: add(
-            "Sec. 7.1, zero-order term",
-            replace(network, zero_order=not network.zero_order),
-            recipe,
-        ),
-        "single": add(
-            "A.1, one scale channel", replace(network, sigma0=(1.0,)), single
-        ),
-        "without_residual": add(
-            "beyond the paper: layers instead of residual blocks",
-            replace(network, residual=False),
-            recipe,
-        ),
-        "plain": add("control: plain residual network", network, single, plain=True),
-    }
-    return {f"{dataset}_{suffix}": found[suffix] for suffix in found}
+    changed = not network.zero_order
+    add(zero, "Sec. 7.1, zero-order term", recipe, zero_order=changed)
+    add("single", "A.1, one scale channel", single, sigma0=(1.0,))
+    what = "beyond the paper: layers instead of residual blocks"
+    add("without_residual", what, recipe, residual=False)
+    add("plain", "control: plain residual network", single, plain=True)
 
 
-def _stl10_original() -> dict[str, Experiment]:
-    published = {"": "89.36", "_without_label_smoothing": "88.05"}
-    return {
-        f"stl10_single_scale{suffix}": _jointly(
-            "stl10_original",
-            "Sec. 6.1, regular STL-10",
-            ARCHITECTURES["stl10"],
-            RECIPES[f"stl10{suffix}"],
-            factors=(1.0,),
-            published=published[suffix],
-        )
-        for suffix in published
-    }
-
-
-def _mnist() -> dict[str, Experiment]:
+def _mnist() -> None:
     """The field's oldest scale benchmark, and its control."""
     network = replace(ARCHITECTURES["rescaled_fashion_mnist"], boundary="symmetric")
-    none = Augmentation()
-    stages = _pretrained("rescaled_fashion_mnist", network, augmentation=none)
-    control = (replace(stages[0], name="training"),)
-    return {
-        "mnist": Experiment("beyond the paper: MNIST", "mnist", network, stages),
-        "mnist_plain": Experiment(
-            "control: plain residual network", "mnist", network, control, plain=True
-        ),
-    }
+    stages = _pretrained("rescaled_fashion_mnist", augmentation=Augmentation())
+    _add("mnist", "beyond the paper: MNIST", "mnist", network, stages)
+    what, control = (
+        "control: plain residual network",
+        (replace(stages[0], name="training"),),
+    )
+    _add("mnist_plain", what, "mnist", network, control, plain=True)
 
 
-def _digits() -> dict[str, Experiment]:
+def _digits() -> None:
     """What matters, asked of a network that two cores train in two minutes."""
     network = Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2)
-    first = Stage("first_stage", Recipe(8, 32), (1.0,))
-    second = Stage("second_stage", Recipe(1, 32, 0.005), network.sigma0)
-    jointly = Stage("training", Recipe(8, 32), network.sigma0)
-    what = "beyond the paper: what matters"
-    standard = Experiment(what, "digits", network, (first, second))
-    changes = {
-        "max": {},
-        "logsumexp": {"scale_pooling": "logsumexp"},
-        "average": {"scale_pooling": "average"},
-        "symmetric": {"boundary": "symmetric"},
-        "epsilon_1e-2": {"epsilon": 1e-2},
-        "zero_order": {"zero_order": True},
-        "separable": {"separable_blocks": 2},
-        "subpixel": {"subpixel": True},
-        "without_scale_dropout": {"scale_dropout": 0.0},
-        "without_residual": {"residual": False},
-    }
-    found = {
-        name: replace(standard, network=replace(network, **of))
-        for name, of in changes.items()
-    }
-    found |= {
-        "separate_statistics": replace(standard, variant="separate statistics"),
-        # Under max pooling, zeros never win: no score is negative.
-        "dropout_to_zero": replace(found["logsumexp"], variant="dropout to zero"),
-        "jointly": replace(standard, stages=(jointly,)),
-    }
-    return {f"digits_{name}": found[name] for name in found}
+    stages = (
+        Stage("first_stage", Recipe(8, 32), (1.0,)),
+        Stage("second_stage", Recipe(1, 32, 0.005), network.sigma0),
+    )
+
+    def add(name: str, how=stages, separate_statistics: bool = False, **of) -> None:
+        what, changed = "beyond the paper: what matters", replace(network, **of)
+        options = {"separate_statistics": separate_statistics}
+        _add(f"digits_{name}", what, "digits", changed, how, **options)
+
+    add("max")
+    add("logsumexp", scale_pooling="logsumexp")
+    add("average", scale_pooling="average")
+    add("symmetric", boundary="symmetric")
+    add("epsilon_1e-2", epsilon=1e-2)
+    add("zero_order", zero_order=True)
+    add("separable", separable_blocks=2)
+    add("subpixel", subpixel=True)
+    add("without_scale_dropout", scale_dropout=0.0)
+    add("without_residual", residual=False)
+    add("separate_statistics", separate_statistics=True)
+    add("jointly", Recipe(8, 32))
 
 
-EXPERIMENTS: dict[str, Experiment] = _stl10_original()
+for _end in ("", "_without_label_smoothing"):
+    _original = "stl10_original", ARCHITECTURES["stl10"], RECIPES[f"stl10{_end}"]
+    _what = "Sec. 6.1, regular STL-10"
+    _add(f"stl10_single_scale{_end}", _what, *_original, factors=(1.0,))
 for _dataset in RESCALED:
     for _pooling in POOLINGS:
-        EXPERIMENTS |= _of_each_pooling(_dataset, _pooling)
-    EXPERIMENTS |= _of_one_pooling(_dataset)
-EXPERIMENTS |= _mnist() | _digits()
+        _of_pooling(_dataset, _pooling)
+    _of_dataset(_dataset)
+_mnist()
+_digits()

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from keras_gdrn.data import DATASETS, rescaled, rescaled_h5
@@ -23,17 +22,11 @@ NAMED = {
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where images come from.
+    """Where images come from: if there are folders of HDF5 files, from nowhere else."""
 
-    Args:
-        data_dir: Directory of TensorFlow Datasets.
-        download: Whether to download what is not there.
-        h5: Folders of HDF5 files by data set, or `""` for any other; if there are
-            some, nothing else is read.
-    """
-
-    data_dir: str | None = None
+    data_dir: str | None = None  # of TensorFlow Datasets
     download: bool = False
+    # By data set, or "" for any other.
     h5: Mapping[str, Path] = dataclasses.field(default_factory=dict)
 
     def batches(
@@ -47,14 +40,6 @@ class Source:
         for part in data.source.splits:
             _check(part, dataset, is_test=split == "test")
         return data
-
-    def arrays(
-        self, dataset: str, split: str, factor: float, *, limit: int, **options: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The first `limit` images `(N, H, W, C)` and labels `(N,)`."""
-        options |= {"limit": limit, "batch_size": limit}
-        data = self.batches(dataset, split, factor, **options)
-        return next(data.as_numpy_iterator())
 
     def look_up(self, dataset: str, parts: Iterable[Part]) -> str | list[str]:
         """Finds images before they are needed; what tells them from others.
@@ -95,14 +80,11 @@ def _check(part: Any, dataset: str, is_test: bool) -> None:
     large = info.extension == "zero" and min(height, width) >= side
     classes = int(part.labels.max()) + 1
     few = is_test and classes < info.classes  # of few images
-    expected = f"{side}x{side}x{info.image_shape[-1]}, {info.classes} classes"
-    if (
-        named != dataset
-        or not (large or height == width == side)
-        or channels != info.image_shape[-1]
-        or not (few or classes == info.classes)
-    ):
+    fits = named == dataset and channels == info.image_shape[-1]
+    fits &= large or height == width == side
+    if not (fits and (few or classes == info.classes)):
         raise ValueError(
-            f"{part.path} must have images of {dataset}: {expected}. Received: "
+            f"{part.path} must have images of {dataset}: "
+            f"{side}x{side}x{info.image_shape[-1]}, {info.classes} classes. Received: "
             f"{part.key} of {named}, {height}x{width}x{channels}, {classes} classes"
         )

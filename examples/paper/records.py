@@ -1,4 +1,4 @@
-"""What runs leave: a record of each, and tables and curves of several."""
+"""What runs leave: a record of each, and tables of several."""
 
 import datetime
 import json
@@ -7,24 +7,21 @@ import platform
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from importlib.metadata import version
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
-from experiments import EXPERIMENTS
 
 import keras_gdrn
 from keras_gdrn.commands import replacing
 from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.visualization import markdown_table, size_label
 
-# Options that decide nothing, and those in which the runs of a row may differ.
-_OF_THE_PLACE = {"out", "start-from", "data-dir"}
-_OF_THE_ROW = {*_OF_THE_PLACE, "seed", "budget"}
+# Runs by what they are called in tables: their names, or their folders.
+Records = Mapping[str, Mapping[str, Any]]
 
 
 def write_record(out: Path, record: Mapping[str, Any]) -> None:
@@ -35,90 +32,84 @@ def write_record(out: Path, record: Mapping[str, Any]) -> None:
         "date": datetime.date.today().isoformat(),
         "environment": environment(),
     }
-    text = report([record])
+    text = report({record["name"]: record})
     print(f"\n{text}\n\nTable and pictures are in {out}")
     (out / "results.md").write_text(f"{text}\n", encoding="utf-8")
     with replacing(out / "results.json") as partial:
         partial.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def read_records(folders: Iterable[Path]) -> list[dict[str, Any]]:
-    """The records of those of the runs that are complete."""
-    files = [folder / "results.json" for folder in folders]
-    found = [json.loads(f.read_text(encoding="utf-8")) for f in files if f.exists()]
+def read_records(folders: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """The records of those of the runs that are complete, by their folders."""
+    files = {str(folder): folder / "results.json" for folder in folders}
+    found = {
+        name: json.loads(file.read_text(encoding="utf-8"))
+        for name, file in files.items()
+        if file.exists()
+    }
     if not found:
-        raise FileNotFoundError(
-            f"there is no results.json in {', '.join(map(str, folders))}"
-        )
+        raise FileNotFoundError(f"there is no results.json in {', '.join(files)}")
     return found
 
 
-def curves(records: Iterable[Mapping[str, Any]]) -> dict[str, ScaleGeneralization]:
-    """The accuracies of all networks that were tested at several sizes."""
-    return {
-        label: ScaleGeneralization(np.array(record["factors"]), np.array(accuracies))
-        for record, _, label, accuracies in _networks(records)
-        if len(accuracies) > 1
-    }
+def networks(records: Records) -> Iterator[tuple[str, str, dict[float, float]]]:
+    """Run, name and accuracies at each size of every network that was tested.
 
-
-def report(records: Sequence[Mapping[str, Any]]) -> str:
-    """A table with a row for each network, and how each run was made."""
-    factors = sorted({factor for record in records for factor in record["factors"]})
-    found = list(_networks(records))
-    published = {name: of.published for name, of in EXPERIMENTS.items()}
-    known = any(published.get(name) for _, name, *_ in found)
-    rows = [["network", *map(size_label, factors), *["published at 1"] * known]]
-    for record, name, label, accuracies in found:
-        own = dict(zip(record["factors"], accuracies, strict=True))
-        cells = [f"{100 * own[f]:.2f}" if f in own else "–" for f in factors]
-        rows.append([label, *cells, *[published.get(name) or "–"] * known])
-    title = "Accuracy in percent at each size factor (training: 1)."
-    return "\n\n".join([title, markdown_table(rows), "\n".join(map(_note, records))])
-
-
-def over_seeds(records: Iterable[Mapping[str, Any]]) -> str:
-    """A row for the runs that differ in their seed only."""
-    groups: dict[str, list] = {}
-    for record, name, _, accuracies in _networks(records):
-        label = ", ".join([_words(name), *_options(record["command"], _OF_THE_ROW)])
-        groups.setdefault(label, []).append((record["factors"], accuracies))
-    factors = sorted({f for runs in groups.values() for own, _ in runs for f in own})
-    rows = [["network", "seeds", *map(size_label, factors), "mean"]]
-    for label, runs in groups.items():
-        if any(list(own) != factors for own, _ in runs):
-            continue  # tested at one size
-        table = 100 * np.array([accuracies for _, accuracies in runs])
-        table = np.column_stack([table, table.mean(axis=1)])
-        rows.append([label, str(len(runs)), *map(_mean_and_deviation, table.T)])
-    title = "Accuracy in percent: mean and standard deviation over the seeds."
-    return "\n\n".join([title, markdown_table(rows)])
-
-
-def _networks(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple]:
-    """Each record with name, label and accuracies of each of its networks.
-
-    A stage that one run has taken over from another comes once. Networks of one name
-    differ by the options of their commands.
+    A stage that one run has taken over from another comes once.
     """
-    found, stages = [], set()
-    for record in records:
+    stages = set()
+    for run, record in records.items():
         for name, accuracies in record["accuracies"].items():
             stage = name.partition(", ")[2]
             key = (stage, record["seed"], *accuracies)
             if not stage or key not in stages:
-                found.append((record, name, accuracies))
+                factors = record["factors"]
+                label = f"{run}, {stage}" if stage else run
+                yield run, label, dict(zip(factors, accuracies, strict=True))
             stages.add(key)
-    times = Counter(name for _, name, _ in found)
-    for record, name, accuracies in found:
-        options = ", ".join(_options(record["command"], _OF_THE_PLACE))
-        more = f" ({options})" if times[name] > 1 and options else ""
-        yield record, name, _words(name) + more, accuracies
 
 
-def _options(command: str, but: Set[str]) -> list[str]:
-    options = command.split(" --")[1:]
-    return [_words(option) for option in options if option.split()[0] not in but]
+def curves(records: Records) -> dict[str, ScaleGeneralization]:
+    """The accuracies of all networks that were tested at several sizes."""
+    return {
+        label: ScaleGeneralization(np.array([*own]), np.array([*own.values()]))
+        for _, label, own in networks(records)
+        if len(own) > 1
+    }
+
+
+def report(records: Records) -> str:
+    """A table with a row for each network, and how each run was made."""
+    factors = sorted({f for record in records.values() for f in record["factors"]})
+    rows = [["network", *map(size_label, factors)]]
+    for _, label, own in networks(records):
+        cells = [f"{100 * own[f]:.2f}" if f in own else "–" for f in factors]
+        rows.append([_words(label), *cells])
+    title = "Accuracy in percent at each size factor (training: 1)."
+    notes = "\n".join(map(_note, records.values()))
+    return "\n\n".join([title, markdown_table(rows), notes])
+
+
+def over_seeds(records: Records) -> str:
+    """A row for the runs that differ in their seed only."""
+    groups: dict[tuple, list] = {}
+    for run, label, own in networks(records):
+        record = records[run]
+        name = f"{record['name']}{label.removeprefix(run)}"
+        key = name, json.dumps(record["experiment"]), record["policy"]
+        groups.setdefault(key, []).append((run, own))
+    times = Counter(name for name, *_ in groups)
+    factors = sorted({f for runs in groups.values() for _, own in runs for f in own})
+    rows = [["network", "seeds", *map(size_label, factors), "mean"]]
+    for (name, *_), runs in groups.items():
+        if all(list(own) == factors for _, own in runs):  # not tested at one size
+            table = 100 * np.array([list(own.values()) for _, own in runs])
+            columns = *table.T, table.mean(axis=1)
+            label = f"{name} ({runs[0][0]}, …)" if times[name] > 1 else name
+            cells = map(_mean_and_deviation, columns)
+            rows.append([_words(label), str(len(runs)), *cells])
+    title = "Accuracy in percent: mean and standard deviation over the seeds."
+    return f"{title}\n\n{markdown_table(rows)}"
 
 
 def _words(name: str) -> str:
@@ -154,9 +145,7 @@ def environment() -> dict[str, Any]:
     text = info.read_text(encoding="utf-8") if info.exists() else ""
     names = re.findall(r"^model name\s*: (.*)$", text, re.M)
     return {
-        "keras_gdrn": keras_gdrn.__version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("keras", "tensorflow", "numpy")},
+        **{m.__name__: m.__version__ for m in (keras_gdrn, keras, tf, np)},
         "backend": keras.backend.backend(),
         "system": platform.platform(),
         "processor": (*names, platform.processor() or platform.machine())[0],

@@ -7,12 +7,11 @@
 
 A run's folder, by default `runs/<name>-<budget>`, gets logs and checkpoints, at the end
 the accuracies (results.md, results.json), pictures and model.keras. Interrupted at any
-moment, the same command goes on.
-
-`--figure` runs or resumes all that a figure compares, each into its folder, and draws
-it to `runs/<figure>-<budget>.png`, with a table. What runs have in common is trained
-once. `--collect` prints a table of the results of several runs, with `--seeds` their
-mean and standard deviation over seeds; with `--out curves.png` it draws the curves.
+moment, the same command goes on. `--figure` runs or resumes all that a figure compares,
+each into its folder, and draws it to `runs/<figure>-<budget>.png`, with a table; what
+runs have in common is trained once. `--collect` prints a table of several runs by their
+folders, with `--seeds` mean and standard deviation over seeds; with `--out curves.png`
+it draws the curves.
 
 `--budget`: `smoke` shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours of two cores, with narrower networks and fewer images and epochs
@@ -28,11 +27,9 @@ Some options replace what the budget says: `--receptive-field`, the half-width o
 is evaluated in standard deviations (`auto`; `whole`, which is the paper's),
 `--head-initializer` (`he_uniform` is the paper's; with `positive`, no class of a single
 channel is lost), `--subpixel`, `--widths`, `--canvas`. `--start-from RUN` takes over
-the stages of one scale channel of another run, or its first.
-
-Several GPUs: `--devices all`. Several machines, on JAX: on each of them the same
-command with `KERAS_BACKEND=jax` and `--machines HOST:PORT COUNT NUMBER`, where HOST is
-the machine with the NUMBER 0, which writes the folder of the run.
+the stages of one scale channel of another run, or its first. On several machines, on
+JAX: on each the same command with KERAS_BACKEND=jax and `--machines HOST:PORT COUNT
+NUMBER`, where HOST is the machine with the NUMBER 0, which writes the folder.
 """
 
 import argparse
@@ -49,11 +46,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 from budgets import BUDGETS, with_network, within
 from experiments import EXPERIMENTS, Experiment
-from figures import FIGURES, draw
+from figures import FIGURES, draw, listing
 from images import Source, named_folder
-from listing import duration, listing
 from records import curves, over_seeds, read_records, report
-from run import parts, run
+from run import hours, parts, run
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.models import HEAD_INITIALIZERS
@@ -75,7 +71,11 @@ def main() -> None:
     if options.list:
         return print(listing(options.budget))
     if options.collect:
-        return collect(options)
+        records = read_records(options.collect)
+        print(over_seeds(records) if options.seeds else report(records))
+        if options.out:
+            plot_scale_generalization(curves(records)).savefig(options.out)
+        return
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
     if options.machines:
@@ -89,14 +89,6 @@ def main() -> None:
             (reproduce_figure if options.figure else reproduce)(options)
         except OutOfTime:
             print("Out of time; the same command goes on.")
-
-
-def collect(options: argparse.Namespace) -> None:
-    """Prints the table of several runs, and draws their curves."""
-    records = read_records(options.collect)
-    print(over_seeds(records) if options.seeds else report(records))
-    if options.out:
-        plot_scale_generalization(curves(records)).savefig(options.out)
 
 
 def reproduce(options: argparse.Namespace) -> None:
@@ -124,21 +116,23 @@ def reproduce_figure(options: argparse.Namespace) -> None:
         options.start_from = folders[other] if other and is_first_process() else None
         complete(name, folders[name], options)
     if is_first_process():
-        files = draw(figure, folders, root / f"{options.figure}-{options.budget}.png")
-        print(f"{figure.where}: {', '.join(map(str, files))}")
+        file = root / f"{options.figure}-{options.budget}.png"
+        draw(figure, folders, file)
+        print(f"{figure.where}: {file}, with its table")
 
 
 def start_for(run: str, others: Iterable[str]) -> str | None:
     """Of other experiments, one whose first stage is the same, to take over."""
-    return next((o for o in others if o != run and _start(o) == _start(run)), None)
 
+    def start(name: str) -> tuple:
+        """What decides it; one scale channel is the same whatever pools it."""
+        of = EXPERIMENTS[name]
+        if len(of.stages[0].sigma0) == 1:
+            of = with_network(of, scale_pooling="max", sigma0=())
+        how = of.plain, of.separate_statistics
+        return of.stages[0], of.network, of.dataset, *how
 
-def _start(name: str) -> tuple:
-    """What decides the first stage; one scale channel is the same whatever pools it."""
-    of = EXPERIMENTS[name]
-    if len(of.stages[0].sigma0) == 1:
-        of = with_network(of, scale_pooling="max", sigma0=())
-    return of.stages[0], of.network, of.dataset, of.plain, of.variant
+    return next((o for o in others if o != run and start(o) == start(run)), None)
 
 
 def complete(name: str, out: Path, options: argparse.Namespace) -> bool:
@@ -149,14 +143,14 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> bool:
         def is_complete() -> bool:
             held.enter_context(lock_folder(out))
             # First, as a network that cannot be made should leave no settings behind.
-            time = duration(experiment)
+            time = hours(experiment)
             done = (out / "results.json").exists()
             # A run that is complete needs no images.
             needed = [] if done and not options.source.h5 else parts(experiment)
             images = options.source.look_up(experiment.dataset, needed)
             claim_folder(out, settings(experiment, options.seed, images))
             if not done:
-                print(f"{name}: about {time} of one core of an AMD EPYC")
+                print(f"{name}: about {time:,.1f} h of one core of an AMD EPYC")
             return done
 
         if from_first_process(is_complete):
@@ -168,8 +162,7 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> bool:
 def settings(experiment: Experiment, seed: int, images: object) -> dict:
     """What decides the result, for JSON; `fit` knows the rest, such as initializers."""
     decided = dataclasses.asdict(experiment)
-    for words in ("what", "published"):
-        del decided[words]
+    del decided["what"]
     precision = keras.config.dtype_policy().name
     return {**decided, "seed": seed, "precision": precision, "images": images}
 
@@ -177,11 +170,8 @@ def settings(experiment: Experiment, seed: int, images: object) -> dict:
 def chosen(name: str, options: argparse.Namespace) -> Experiment:
     """An experiment in its budget, with the options that replace its network's own."""
     experiment = within(EXPERIMENTS[name], options.budget)
-    changes = {
-        field: value
-        for field in ("subpixel", "head_initializer", "widths")
-        if (value := getattr(options, field))
-    }
+    fields = ("subpixel", "head_initializer", "widths")
+    changes = {of: value for of in fields if (value := getattr(options, of))}
     if options.receptive_field != "budget":
         changes["receptive_field"] = options.receptive_field
     if options.canvas:
@@ -194,46 +184,37 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add, count = parser.add_argument, positive(int)
-    add("name", nargs="?", choices=list(EXPERIMENTS), metavar="NAME")
-    add("--list", action="store_true", help="all names, by section of the paper")
-    add("--figure", choices=list(FIGURES), metavar="NAME", help="draw it from its runs")
-    add("--collect", nargs="+", type=Path, metavar="RUN", help="table of these folders")
-    add("--seeds", action="store_true", help="of --collect: means over seeds")
+    what, count = parser.add_mutually_exclusive_group(required=True), positive(int)
+    add, flag = parser.add_argument, {"action": "store_true"}
+    what.add_argument("name", nargs="?", choices=list(EXPERIMENTS), metavar="NAME")
+    what.add_argument("--list", **flag, help="all names, by section of the paper")
+    what.add_argument("--figure", choices=list(FIGURES), metavar="NAME")
+    what.add_argument("--collect", nargs="+", type=Path, metavar="RUN")
+    add("--seeds", **flag, help="of --collect: means over seeds")
     add("--budget", choices=BUDGETS, default="small")
     add("--out", type=Path, help="folder of the run; of a figure, that of all its runs")
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--download", action="store_true", help="download the data, if need be")
-    add(
-        "--h5",
-        type=named_folder,
-        metavar="[NAME=]FOLDER",
-        action="append",
-        help="read HDF5 files, of a data set or of all",
-    )
+    add("--download", **flag, help="download the data, if need be")
+    h5 = {"type": named_folder, "action": "append", "metavar": "[NAME=]FOLDER"}
+    add("--h5", **h5, help="read HDF5 files, of a data set or of all")
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, metavar="RUN", help="take over its first stages")
     add("--receptive-field", type=receptive_field, default="budget", metavar="Q")
-    add("--subpixel", action="store_true", help="fine channels look between the pixels")
+    add("--subpixel", **flag, help="fine channels look between the pixels")
     add("--head-initializer", choices=HEAD_INITIALIZERS)
     add("--widths", nargs="+", type=count, metavar="N", help="of the stem and blocks")
     add("--canvas", type=count, help="side of the training images in pixels")
     add("--mixed-precision", choices=("float16", "bfloat16"))
-    add("--jit", action="store_true", help="compile by XLA (a GPU does by default)")
-    add("--tensorboard", action="store_true", help="write logs for TensorBoard")
+    add("--jit", **flag, help="compile by XLA (a GPU does by default)")
+    add("--tensorboard", **flag, help="write logs for TensorBoard")
     add("--devices", type=devices, metavar="N", help="GPUs to train on; `all` of them")
     add("--machines", nargs=3, metavar=("HOST:PORT", "COUNT", "NUMBER"))
     options = parser.parse_args()
-    asked = (options.name, options.figure, options.list, options.collect)
-    if sum(map(bool, asked)) != 1:
-        parser.error("a NAME, --figure, --list or --collect is needed")
     if options.figure and options.start_from:
         parser.error("--start-from is for a NAME; a figure's runs share what they can")
     if options.machines and keras.backend.backend() != "jax":
         parser.error("--machines is for JAX: set KERAS_BACKEND=jax")
-    if options.machines and not all(part.isdigit() for part in options.machines[1:]):
-        parser.error("--machines takes HOST:PORT and two numbers")
     if options.devices is None:
         options.devices = "all" if options.machines else 1
     options.source = Source(options.data_dir, options.download, dict(options.h5 or ()))

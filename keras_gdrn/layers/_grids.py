@@ -23,18 +23,25 @@ class Grid:
     """Values at the points of a grid: `(*sizes, everything else)`, however folded.
 
     Several terms may be stacked, `(terms, *sizes, everything else)`, or in a list.
+
+    Attributes:
+        channels: The last of everything else, as far as it is needed.
     """
 
     values: Any
     sizes: tuple
+    channels: int = 1
 
     def along(self, axis: int, matrix) -> "Grid":
         """The matrix times each line along the axis."""
         if _few_entries(matrix):
             front, behind = self.sizes[:axis], self.sizes[axis + 1 :]
             lines = (math.prod(front), self.sizes[axis], math.prod(behind), -1)
-            product = slid if isinstance(matrix, Stencil) else by_tiles
-            values = product(ops.reshape(self.values, lines), matrix)
+            x = ops.reshape(self.values, lines)
+            if isinstance(matrix, Stencil):
+                values = slid(x, matrix, self.channels)
+            else:
+                values = by_tiles(x, matrix)
         else:
             values = ops.matmul(self._tensor(matrix), self._lines(axis))
         return self._resized(axis, matrix, values)
@@ -48,13 +55,13 @@ class Grid:
             values = ops.matmul(several, self._lines(axis))
         return self._resized(axis, matrices[0], values)
 
-    def rows(self, channels: int):
-        return ops.reshape(self.values, (-1, channels))
+    def rows(self):
+        return ops.reshape(self.values, (-1, self.channels))
 
-    def stacked_rows(self, terms: int, channels: int):
+    def stacked_rows(self, terms: int):
         if isinstance(self.values, list):
-            return [ops.reshape(term, (-1, channels)) for term in self.values]
-        return ops.reshape(self.values, (terms, -1, channels))
+            return [ops.reshape(term, (-1, self.channels)) for term in self.values]
+        return ops.reshape(self.values, (terms, -1, self.channels))
 
     def positions_first(self):
         return ops.reshape(self.values, (math.prod(self.sizes), -1))
@@ -75,7 +82,8 @@ class Grid:
 
     def _resized(self, axis: int, matrix, values) -> "Grid":
         size = length(matrix, 0)
-        return Grid(values, (*self.sizes[:axis], size, *self.sizes[axis + 1 :]))
+        sizes = (*self.sizes[:axis], size, *self.sizes[axis + 1 :])
+        return Grid(values, sizes, self.channels)
 
 
 def _one_factor(matrices: list, axis: int, ahead: bool):
@@ -100,8 +108,9 @@ def summed_along(axis: int, matrices: list, terms: list[Grid]) -> Grid:
         pairs = zip(terms, matrices, strict=True)
         products = [term.along(axis, matrix) for term, matrix in pairs]
         values = functools.reduce(operator.add, [y.values for y in products])
-        return Grid(values, products[0].sizes)
-    stack = Grid(ops.stack([term.values for term in terms]), terms[0].sizes)
+        return dataclasses.replace(products[0], values=values)
+    values = ops.stack([term.values for term in terms])
+    stack = dataclasses.replace(terms[0], values=values)
     several = stack._tensor(_one_factor(matrices, axis, ahead=False))
     values = ops.matmul(several, stack._lines(axis, len(matrices)))
     values = ops.sum(values, axis=0) if axis else values
@@ -122,7 +131,8 @@ def _terms(stack) -> list:
 def on_grids(x, sizes: Sequence[tuple]) -> list[Grid]:
     """The part of each scale, positions first, on a grid of these sizes."""
     parts = split(x, [math.prod(of_scale) for of_scale in sizes])
-    return [Grid(part, of_scale) for part, of_scale in zip(parts, sizes, strict=True)]
+    pairs = zip(parts, sizes, strict=True)
+    return [Grid(part, of_scale, x.shape[-1]) for part, of_scale in pairs]
 
 
 def split(x, positions: Sequence) -> list:

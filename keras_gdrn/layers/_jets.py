@@ -17,6 +17,7 @@ those of another: each product along an axis then has long rows, and all scales 
 their channels in one product.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -111,7 +112,7 @@ def _evaluated(x, kernel, factors: Factors, indices):
     """The result, and the coefficients of `x`. The jet is let go once it is mixed."""
     coefficients = _analyzed(x, factors)
     mixed = _mixed(
-        _jet(coefficients, kernel.shape[1], factors, indices, _BEFORE),
+        _jet(coefficients, factors, indices, _BEFORE),
         *(kernel, indices, _BEFORE, _AFTER),
     )
     return _synthesized(mixed, kernel.shape[-1], factors, _AFTER), coefficients
@@ -130,11 +131,13 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
     adjoint = ops.transpose(kernel, (0, 2, 1)) if len(kernel.shape) == 3 else kernel
     transposed = [[axis.adjoint for axis in axes] for axes in factors]
     of_y_bar = _analyzed(y_bar, transposed)
-    jet_bar = _jet(of_y_bar, kernel.shape[-1], transposed, indices, _AFTER)
+    jet_bar = _jet(of_y_bar, transposed, indices, _AFTER)
     mixed = _mixed(jet_bar, adjoint, indices, _AFTER, _BEFORE)
     x_bar = _synthesized(mixed, kernel.shape[1], transposed, _BEFORE)
-    again = [Grid(_later(x.values, y_bar), x.sizes) for x in coefficients]
-    jet = _jet(again, kernel.shape[1], factors, indices, _BEFORE)
+    again = [
+        dataclasses.replace(x, values=_later(x.values, y_bar)) for x in coefficients
+    ]
+    jet = _jet(again, factors, indices, _BEFORE)
     of_weights = [
         _correlated(jet.rows[alpha[_BEFORE]], jet_bar.rows[alpha[_AFTER]], kernel)
         for alpha in indices
@@ -155,11 +158,11 @@ def _later(x, done):
         return tf.identity(x)
 
 
-def _jet(coefficients, channels: int, factors: Factors, indices, before: slice) -> Jet:
+def _jet(coefficients, factors: Factors, indices, before: slice) -> Jet:
     """What the channel mix reads."""
     orders = {alpha[before] for alpha in indices}
     if orders == {()}:
-        rows = joined([grid.rows(channels) for grid in coefficients])
+        rows = joined([grid.rows() for grid in coefficients])
         return Jet({(): rows}, [grid.sizes for grid in coefficients])
     stacks = [
         _differentiated(grid, axes, before, orders)
@@ -168,7 +171,7 @@ def _jet(coefficients, channels: int, factors: Factors, indices, before: slice) 
     jet = Jet({}, [next(iter(stack.values())).sizes for stack in stacks])
     for rest in stacks[0]:
         heads = _heads(orders, rest)
-        rows = [stack[rest].stacked_rows(len(heads), channels) for stack in stacks]
+        rows = [stack[rest].stacked_rows(len(heads)) for stack in stacks]
         for b, of_order in zip(heads, terms_joined(rows), strict=True):
             jet.rows[b, *rest] = of_order
     return jet

@@ -68,10 +68,12 @@ def only_layer(model: keras.Model, kind: type) -> Any:
     >>> only_layer(architecture("digits"), ScalePooling).mode
     'max'
     """
-    layers = [layer for layer in model.layers if isinstance(layer, kind)]
+    own = getattr(model, "layers", ())
+    layers = [layer for layer in own if isinstance(layer, kind)]
     if len(layers) != 1:
         raise ValueError(
             f"`model` must apply one `{kind.__name__}`. Received: a model "
-            f"{model.name!r} with {len(layers)} of them among its own layers"
+            f"{getattr(model, 'name', model)!r} with {len(layers)} of them among its "
+            "own layers"
         )
     return layers[0]

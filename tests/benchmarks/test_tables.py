@@ -61,7 +61,7 @@ def test_layers_are_timed(table_of):
     assert all(float(ratio) > 0 for ratio in ratios)
 
 
-@pytest.mark.parametrize("options", [("one",), ("network", "--names", "nope")])
+@pytest.mark.parametrize("options", [("one",), ("network", "--name", "nope")])
 def test_networks_of_other_names_are_refused(command, options):
     done = command("benchmarks/run.py", *options)
     assert done.returncode == 2

@@ -45,11 +45,7 @@ def pictures(notebook):
     return [
         cell.id
         for cell in code_cells(notebook)
-        if any(
-            "image/" in kind
-            for output in cell.outputs
-            for kind in output.get("data", {})
-        )
+        if any("image/" in " ".join(of.get("data", ())) for of in cell.outputs)
     ]
 
 
@@ -63,24 +59,8 @@ def text(notebook):
     return "\n".join(found)
 
 
-def repository(notebook):
-    """Where the install cell gets the package from."""
-    (install,) = (cell for cell in code_cells(notebook) if cell.id == "install")
-    return re.search(r'REPOSITORY = "https://(.*)"', install.source)[1]
-
-
 def test_all_notebooks_are_known(notebooks):
     assert sorted(path.stem for path in notebooks.glob("*.ipynb")) == sorted(NAMES)
-
-
-@every_notebook
-def test_is_valid_and_opens_in_colab(committed, name):
-    nbformat.validate(committed)
-    project = repository(committed).removeprefix("github.com/")
-    address = f"{project}/blob/main/examples/notebooks/{name}.ipynb"
-    assert f"https://colab.research.google.com/github/{address})" in (
-        committed.cells[0].source
-    )
 
 
 def test_all_install_the_same_package_and_need_nothing_else(notebooks):
@@ -92,6 +72,7 @@ def test_all_install_the_same_package_and_need_nothing_else(notebooks):
 
 @every_notebook
 def test_committed_outputs(committed, notebooks, name):
+    nbformat.validate(committed)
     assert (notebooks / f"{name}.ipynb").stat().st_size < LARGEST
     counts = [cell.execution_count for cell in code_cells(committed)]
     assert counts == list(range(1, len(counts) + 1))  # in one go, from top to bottom

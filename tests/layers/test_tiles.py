@@ -43,8 +43,12 @@ def test_products_are_those_of_the_whole_matrices(axis, kind, boundary):
     whole = [matrix.toarray() for matrix in matrices]
     sizes = [3, 3]
     sizes[axis] = whole[0].shape[1]
-    x = np.random.default_rng(0).normal(size=(len(whole), *sizes, 4)).astype("float32")
-    grids = [Grid(keras.ops.convert_to_tensor(term), tuple(sizes)) for term in x]
+    channels = (64, 4)[axis]  # stencils take them as they are, or in groups
+    shape = (len(whole), *sizes, channels)
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    grids = [
+        Grid(keras.ops.convert_to_tensor(term), tuple(sizes), channels) for term in x
+    ]
 
     def along(matrix, x):
         return np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)

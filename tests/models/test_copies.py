@@ -15,3 +15,5 @@ def test_the_only_layer_of_a_kind():
     channel = only_layer(model, ScaleChannels).network
     with pytest.raises(ValueError, match=r"one `GaussDerConv`\. Received: .* with 2"):
         only_layer(channel, GaussDerConv)
+    with pytest.raises(ValueError, match="a model None with 0"):
+        only_layer(None, ScaleChannels)

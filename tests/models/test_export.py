@@ -9,6 +9,8 @@ import keras
 import numpy as np
 import pytest
 
+from keras_gdrn.kernels import Stencil, axis_factors
+from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import (
     Preprocess,
     gauss_der_resnet,
@@ -139,6 +141,24 @@ def test_unknown_size(kind, path, load, model):
     free(images(1))  # ONNX wants a model that has been called
     free.export(path, format=kind, verbose=False)
     assert_any_size(load(path), model)
+
+
+@pytest.mark.parametrize(("path", "load"), [EXPORTED[1][:2], EXPORTED[2][:2]])
+def test_whole_maps_of_any_batch(path, load, tmp_path):
+    """Narrow kernels slide over them, along the second axis with few channels."""
+    for package in PACKAGES:
+        pytest.importorskip(package)
+    shape = (60, 48, 3)
+    model = keras.Sequential([keras.Input(shape), GaussDerConv(4, 0.6, epsilon=1e-2)])
+    factors = axis_factors(48, 0.6, 2, "zero", 1e-2)
+    assert isinstance(factors.jets[0], Stencil)
+    randomize(model.layers[0])
+    model(images(1, shape))
+    file = tmp_path / path
+    kind = "onnx" if load is onnx else "litert"
+    model.export(file, format=kind, verbose=False)
+    for batch in (1, 3):
+        assert_same(load(file), model, images(batch, shape))
 
 
 def test_a_saved_network_holds_no_code(tmp_path):

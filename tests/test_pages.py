@@ -1,0 +1,185 @@
+"""The examples of the pages run, and the numbers that they compute are right.
+
+Only what takes long is made shorter.
+"""
+
+import dataclasses
+import functools
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn import data, models, training, tuning
+from keras_gdrn.models import ARCHITECTURES, architecture
+from keras_gdrn.models._architectures import OF_THE_PAPER
+from keras_gdrn.tuning import multiply_adds
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def page(name: str) -> str:
+    return (ROOT / f"{name}.md").read_text(encoding="utf-8")
+
+
+def code(name: str) -> list[str]:
+    """Its Python blocks, also those within a list."""
+    blocks = re.findall(r"^( *)```python\n(.*?)```", page(name), re.DOTALL | re.M)
+    return [re.sub(rf"^{indent}", "", text, flags=re.M) for indent, text in blocks]
+
+
+BUILD, TRAINED, TRAIN = code("README")
+
+
+def random_images(count, shape, classes=10):
+    random = np.random.default_rng(count)
+    images = random.random((count, *shape), dtype="float32")
+    return images, random.integers(classes, size=count)
+
+
+@pytest.mark.usefixtures("step_by_step")
+def test_the_functional_model(tmp_path):
+    names = {}
+    exec(BUILD, names)
+    model = names["model"]
+    images, labels = random_images(2, (64, 64, 3))
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    assert np.isfinite(model.fit(images, labels, verbose=0).history["loss"]).all()
+    assert model.predict(images, verbose=0).shape == (2, 10)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(again(images), model(images), atol=1e-6)
+
+
+def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
+    exec(TRAINED, {})
+    told = re.findall(r"^(0\.5|1|2) \[(\d)\] \[(\d)\]$", capsys.readouterr().out, re.M)
+    assert [factor for factor, _, _ in told] == ["0.5", "1", "2"]
+    for _, label, answer in told:
+        assert label == answer
+
+
+@pytest.mark.usefixtures("step_by_step")
+def test_training_by_a_recipe(tmp_path, monkeypatch):
+    name = "rescaled_cifar10"
+    narrow = functools.partial(models.architecture, widths=(4, 4), sigma0=(1.0,))
+    short = dataclasses.replace(
+        training.RECIPES[name], epochs=1, warmup_epochs=0, batch_size=2
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(models, "architecture", narrow)
+    monkeypatch.setattr(training, "RECIPES", {name: short})
+
+    def downloaded(*_, download=False, **__):
+        assert download  # on a fresh machine there is nothing
+        return random_images(4, (64, 64, 3))
+
+    monkeypatch.setattr(data, "rescaled", downloaded)
+    names = {}
+    exec(TRAIN, names)
+    result = names["scale_generalization"](names["model"], names["tests"])
+    assert result.accuracies.shape == (9,)
+    assert (tmp_path / "runs" / "cifar10" / "log.csv").exists()
+
+
+@pytest.mark.usefixtures("step_by_step")
+# Keras Tuner still asks for threads by their old name.
+@pytest.mark.filterwarnings(
+    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
+)
+def test_a_search_in_three_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    images, labels = random_images(32, (40, 40, 1))
+    validation = random_images(8, (40, 40, 1))
+    names = {
+        "images": images,
+        "labels": labels,
+        "validation": validation,
+        "twice_as_large": random_images(9, (40, 40, 1)),
+        "space": tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,)),
+    }
+    short = code("docs/hyperparameters")[0].replace("max_trials=20", "max_trials=1")
+    exec(short.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
+    (trial,) = names["tuner"].oracle.get_best_trials(1)
+    assert trial.status == "COMPLETED"
+    assert 0 <= trial.score <= 1
+    assert trial.metrics.get_last_value("over_budget") == 0
+    (model,) = names["tuner"].get_best_models(1)
+    assert model.predict(validation[0], verbose=0).shape == (8, 10)
+
+
+@pytest.mark.usefixtures("step_by_step")
+def test_the_front_page():
+    (text,) = code("docs/index")
+    random = np.random.default_rng(0)
+    names = {
+        "images": random.random((4, 40, 40, 1), dtype="float32"),
+        "labels": np.arange(4),
+        "larger_or_smaller_images": random.random((2, 40, 40, 1), dtype="float32"),
+    }
+    exec(text.replace("epochs=8", "epochs=1"), names)
+    assert names["scores"].shape == (2, 10)
+
+
+def test_a_pipeline_of_ones_own():
+    layers = [keras.Input((24, 24, 1)), keras.layers.Flatten(), keras.layers.Dense(10)]
+    names: dict = {"model": keras.Sequential(layers)}
+    names["model"].compile("sgd", keras.losses.SparseCategoricalCrossentropy(True))
+    (text,) = code("docs/runs")
+    exec(text, names)
+    first, *_, last = names["data"].as_numpy_iterator()
+    assert names["data"].element_spec[0].shape.as_list() == [None, 24, 24, 1]
+    assert first[0].shape == last[0].shape and not np.array_equal(first[0], last[0])
+    assert len(names["model"].history.epoch) == 2
+
+
+def test_the_table_of_reaches():
+    names = {}
+    exec(code("docs/guide")[0], names)
+    row = r"\| .*? \| (\d+) \| ([\d.]+), (\d+) \| ([\d.]+) \| ([\d.]+) \|"
+    found = re.findall(row, page("docs/guide"))
+    assert len(found) == 5
+    for side, ratio, blocks, reach, share in found:
+        expected = names["reach"](float(ratio), int(blocks))
+        if (side, ratio) == ("96", "1.5"):
+            expected /= 2  # at σ₀ = 1/2
+        assert float(reach) == pytest.approx(expected, abs=0.06)
+        assert float(share) == pytest.approx(expected / int(side), abs=0.006)
+
+
+IN_THE_TABLE = [n for n in OF_THE_PAPER if not re.search("separable|without", n)]
+
+
+@pytest.mark.parametrize("name", IN_THE_TABLE)
+def test_the_table_has_the_presets(name):
+    preset = ARCHITECTURES[name]
+    (row,) = re.findall(
+        rf"^\| `{name}`.*$", page("docs/guide").split("## From")[0], re.M
+    )
+    assert f"| {preset.ratio:g}, {len(preset.widths) - 1} |" in row
+
+
+@pytest.mark.parametrize("name", ["rescaled_fashion_mnist", "stl10"])
+def test_the_operations_of_a_training_step(name):
+    bounds = page("docs/guide").split("**On a GPU**")[1]
+    row = rf"\| `{name}` \| ([\d.]+)·10⁹ \| ([\d.]+) ms \| ([\d.]+) ms \|"
+    ((operations, *milliseconds),) = re.findall(row, bounds)
+    expected = 6 * multiply_adds(architecture(name))
+    assert float(operations) == pytest.approx(expected / 1e9, abs=0.051)
+    for found, peak in zip(milliseconds, (8.1e12, 156e12), strict=True):
+        assert float(found) == pytest.approx(1e3 * expected / peak, rel=0.03)
+
+
+def test_the_networks_of_the_page():
+    """Its other blocks, one after the other."""
+    names = {}
+    for block in code("docs/guide")[1:]:
+        exec(block, names)
+        if "sigma0" in names:
+            assert names["model"].input_shape == (None, 224, 224, 3)
+            found = names["model"].get_layer("scale_channels").sigma0
+            assert max(found) == pytest.approx(max(names["sigma0"])) and max(found) >= 7
+    sizes = {name: level.shape[1:] for name, level in names["levels"].items()}
+    assert sizes == {f"P{k}": (128 >> k, 128 >> k, 64) for k in range(4)}
