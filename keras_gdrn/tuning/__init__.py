@@ -1,7 +1,6 @@
 """Search for better networks by Keras Tuner, and what the networks cost."""
 
-from keras_gdrn.tuning._compute import multiply_adds, parameters
-from keras_gdrn.tuning._cost import search_cost
+from keras_gdrn.tuning._cost import multiply_adds, parameters, search_cost
 from keras_gdrn.tuning._hypermodel import GaussDerResNetHyperModel
 from keras_gdrn.tuning._ray import search_on_ray
 from keras_gdrn.tuning._report import plot_trials, report, trained_trials

@@ -9,14 +9,14 @@ from typing import Any
 import keras
 import keras_tuner
 
+from keras_gdrn._checks import check_number
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.evaluation._test_data import check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
-from keras_gdrn.tuning._compute import multiply_adds, parameters
+from keras_gdrn.tuning._cost import multiply_adds, parameters
 from keras_gdrn.tuning._data import (
     check_batches,
-    check_objective,
     data_errors_are_fatal,
     refuse,
     training_and_tests,
@@ -33,10 +33,9 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     `parameters`, `multiply_adds` (per image and forward pass, an estimate) and
     `over_budget`.
 
-    A network that is beyond the budget, or whose scales reach beyond the image, is not
-    trained: the trial ends with accuracies of zero. (It does not fail: three failed
-    trials in a row would stop the search. Where scales reach beyond the image,
-    `multiply_adds` are those of one scale channel at σ_0 = 1.)
+    A network that is beyond the budget is not trained: the trial ends with accuracies
+    of zero. (It does not fail: three failed trials in a row would stop the search.)
+    Scale channels whose last layer would reach beyond the image are left out.
 
     Args:
         input_shape: Shape of an image, `(height, width, channels)`.
@@ -74,27 +73,28 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         **network: Any,
     ):
         super().__init__()
-        if single_scale_epochs < 0:
-            raise ValueError(
-                "`single_scale_epochs` must be at least 0. "
-                f"Received: single_scale_epochs={single_scale_epochs}"
-            )
+        check_number("single_scale_epochs", single_scale_epochs, whole=True)
         self.shape = {"input_shape": input_shape, "classes": classes}
         self._side = max(input_shape[:-1])
         self.space = space or SearchSpace.for_images(self._side)
         self.base_recipe = recipe
         self.single_scale_epochs = single_scale_epochs
-        self.max_parameters = max_parameters
-        self.max_multiply_adds = max_multiply_adds
+        self.budget = {"parameters": max_parameters, "multiply_adds": max_multiply_adds}
         self.network = network
-        if space is not None:
-            self._check_reach()
+        ratio, blocks = max(self.space.ratio), max(self.space.blocks)
+        if space is not None and ratio ** (blocks + 1) > self._side:
+            raise ValueError(
+                f"`space` must not reach beyond the image of {self._side} pixels. "
+                f"Received: space with ratio {ratio:g} and {blocks} blocks, which "
+                f"reach {ratio ** (blocks + 1):.1f} pixels"
+            )
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """The network, compiled by its recipe (which `fit` does anew for its data)."""
         architecture = self.space.architecture(hp)
-        if _reach(architecture) > self._side:
-            architecture["sigma0"] = [1.0]  # `fit` reports it; there has to be a model
+        last = architecture["ratio"] ** len(architecture["widths"])
+        fitting = [s for s in architecture["sigma0"] if s * last <= self._side]
+        architecture["sigma0"] = fitting or architecture["sigma0"][:1]
         model = gauss_der_resnet(**self.shape, **architecture, **self.network)
         recipe = self.recipe(hp, self.base_recipe.epochs)
         model.compile(recipe.optimizer(1), recipe.loss(), metrics=["accuracy"])
@@ -112,6 +112,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             warmup_epochs=min(math.ceil(share * epochs), epochs - 1),
         )
 
+    @data_errors_are_fatal()
     def fit(
         self,
         hp: keras_tuner.HyperParameters,
@@ -137,16 +138,13 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches (where
                 their size is not searched), or a function from that to a dataset.
             validation_data: Arrays `(images, labels)` or batches of size factor 1, or
-                these for each of several size factors, as `scale_generalization` takes
-                them.
+                these by size factor, as `scale_generalization` takes them.
             validation_split: Instead, the share of the arrays `x` and `y`, the last
                 ones, that are kept apart for validation, at size factor 1.
             epochs, initial_epoch: As `keras.Model.fit`; by default those of the
-                recipe. A trial that goes on from another one, as Hyperband's do, has
-                a learning rate schedule of its own.
+                recipe. Each of Hyperband's rounds has a learning rate schedule.
             seed: Seed of shuffling, augmentation and dropout.
-            out: Folder for the checkpoints of this trial, from which the same call goes
-                on. `search_on_ray` gives each trial one.
+            out: Folder for checkpoints, from which the same call resumes.
             callbacks, verbose: As `keras.Model.fit`. The validation comes after the
                 training: a callback can watch "loss" and "accuracy" only.
             **others: None: the error says what to write instead.
@@ -155,37 +153,31 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             The objectives and the cost of the network, by name.
 
         Raises:
-            keras_tuner.errors.FatalError: A `TypeError` or `ValueError` too, if an
-                argument does not fit. It ends the search.
+            keras_tuner.errors.FatalValueError: If an argument does not fit. It ends the
+                search.
         """
         refuse(others)
         data, tests = training_and_tests(x, y, validation_data, validation_split)
         check_batches(data, self.space.batch_size)
-        check_objective(callbacks, _objectives(dict.fromkeys(tests, 0.0)))
-        with data_errors_are_fatal():
-            check_datasets(model, tests)
+        check_datasets(model, tests)
         cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
-        excess = self._excess(hp, cost)
-        if excess:
-            print(f"Not trained: {excess}")
+        limits = {name: most for name, most in self.budget.items() if most is not None}
+        if any(cost[name] > most for name, most in limits.items()):
+            print(f"Not trained: {cost} is over the budget, {limits}")
             pass_through(callbacks, model)
             return {**cost, "over_budget": 1, **_objectives(dict.fromkeys(tests, 0.0))}
-
-        def batches(stage: Stage) -> Any:
-            return data(stage.recipe.batch_size) if callable(data) else data
 
         stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
         epochs_here = []  # in this process
         note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
         options = {"seed": seed, "callbacks": [*callbacks, note], "out": out}
-        with data_errors_are_fatal():
-            # A trial that diverges is a bad one, not a failure.
-            train_in_stages(
-                model, stages, batches, check_finite=False, verbose=verbose, **options
-            )
-            if not epochs_here:  # but in one that was killed afterwards
-                pass_through(callbacks, model)
-            result = scale_generalization(model, tests)
+        # A trial that diverges is a bad one, not a failure.
+        options |= {"check_finite": False, "verbose": verbose}
+        of_size = (lambda s: data(s.recipe.batch_size)) if callable(data) else data
+        train_in_stages(model, stages, of_size, **options)
+        if not epochs_here:  # but in one that was killed afterwards
+            pass_through(callbacks, model)
+        result = scale_generalization(model, tests)
         accuracies = dict(zip(result.factors, result.accuracies, strict=True))
         return {**cost, "over_budget": 0, **_objectives(accuracies)}
 
@@ -206,31 +198,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             stages.append(Stage("all_channels", recipe))
         return stages
 
-    def _excess(
-        self, hp: keras_tuner.HyperParameters, cost: Mapping[str, int]
-    ) -> str | None:
-        """How the network is beyond what can be trained, in words."""
-        sigma = _reach(self.space.architecture(hp))
-        if sigma > self._side:
-            return f"a scale of {sigma:.1f} pixels in images of {self._side} pixels"
-        for what, count, budget in (
-            ("parameters", cost["parameters"], self.max_parameters),
-            ("multiply-adds per image", cost["multiply_adds"], self.max_multiply_adds),
-        ):
-            if budget is not None and count > budget:
-                return f"{count:,} {what}, the budget is {budget:,}"
-        return None
-
-    def _check_reach(self) -> None:
-        ratio, blocks = max(self.space.ratio), max(self.space.blocks)
-        sigma = ratio ** (blocks + 1)
-        if sigma > self._side:
-            raise ValueError(
-                f"`space` must not reach beyond the image of {self._side} pixels. "
-                f"Received: space with ratio {ratio:g} and {blocks} blocks, which "
-                f"reach {sigma:.1f} pixels"
-            )
-
 
 def pass_through(
     callbacks: Sequence[keras.callbacks.Callback], model: keras.Model
@@ -243,18 +210,10 @@ def pass_through(
     every.on_train_end()
 
 
-def _reach(architecture: Mapping[str, Any]) -> float:
-    """σ of the last layer in the last scale channel, in pixels."""
-    last = architecture["ratio"] ** len(architecture["widths"])
-    return last * max(architecture["sigma0"])
-
-
 def _objectives(accuracies: Mapping[float, float]) -> dict[str, float]:
     values = list(accuracies.values())
-    objectives = {
-        "val_mean_accuracy": float(sum(values) / len(values)),
-        "val_min_accuracy": float(min(values)),
-    }
+    found = {"val_mean_accuracy": sum(values) / len(values)}
+    found["val_min_accuracy"] = min(values)
     if 1.0 in accuracies:
-        objectives["val_accuracy"] = float(accuracies[1.0])
-    return objectives
+        found["val_accuracy"] = accuracies[1.0]
+    return {name: float(value) for name, value in found.items()}

@@ -1,8 +1,13 @@
 """Searching on several processes, GPUs and machines: Keras Tuner decides, Ray runs."""
 
+import collections
+import contextlib
 import copy
 import itertools
+import json
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +15,11 @@ import keras
 import keras_tuner
 from keras_tuner.engine.trial import Trial, TrialStatus
 
-from keras_gdrn.tuning._one_trial import run_one_trial
-from keras_gdrn.tuning._progress import Progress
-from keras_gdrn.tuning._ray_cluster import Cluster, cluster
-from keras_gdrn.tuning._resume import resume, whole_files
+from keras_gdrn._checks import check_count, check_number
+from keras_gdrn.commands import replacing
+from keras_gdrn.tuning._ray_tasks import cluster
+
+_ENDED = TrialStatus.COMPLETED, TrialStatus.FAILED
 
 
 def search_on_ray(
@@ -28,15 +34,10 @@ def search_on_ray(
 ) -> None:
     """Do what `tuner.search` does, with each trial in a fresh process that Ray runs.
 
-    Any tuner and hypermodel of Keras Tuner will do. The tuner's oracle stays in this
-    process and decides; its folder is a usual one, and `results_summary()`,
-    `get_best_hyperparameters()`, `get_best_models()` and `reload()` work as ever. The
-    oracle gets all that a trial reports, step by step, when the trial ends.
-
-    A trial whose process dies, be it killed, out of memory or with its machine, is run
-    again. If the `fit` of its hypermodel has an argument `out`, as that of
-    `GaussDerResNetHyperModel`, it gets a folder of the trial for checkpoints, and the
-    trial resumes there. If this process dies, or is interrupted by Ctrl-C, the same
+    The oracle stays in this process, gets all that a trial reports when the trial ends,
+    and writes a usual folder. A trial whose process dies is run again; it resumes from
+    checkpoints if the `fit` of its hypermodel takes a folder `out` for them, as does
+    that of `GaussDerResNetHyperModel`. If this process dies or is interrupted, the same
     call (of a tuner with the same folder and `overwrite=False`) resumes the search: no
     trial that has ended is run again, and none is lost. Each trial draws random numbers
     of its own, by the seed of the oracle and its number.
@@ -45,27 +46,24 @@ def search_on_ray(
     A cluster runs whatever reaches it, and belongs in a private network.
 
     Args:
-        tuner: Such as `keras_tuner.RandomSearch`, with `directory` in a folder that
-            all machines see.
-        fit_args, fit_kwargs: As for `tuner.search`. They are sent once, not with
-            each trial, and must be picklable: arrays, or a function that makes a
-            `tf.data.Dataset`, but no data set.
+        tuner: Any tuner of Keras Tuner, of any hypermodel, with `directory` in a folder
+            that all machines see.
+        fit_args, fit_kwargs: As for `tuner.search`. They are sent once, and must be
+            picklable: arrays, or a function that makes a `tf.data.Dataset`.
         address: Address of a cluster, `"auto"` for that of this machine, or `None`.
-        parallel: Trials that run at the same time; by default as many as there are
-            GPUs or, without GPUs, CPU cores for.
+        parallel: Trials at the same time; by default as many as there is room for.
         cpus: CPU cores of a trial. By default its share of this machine, or one core
             in a cluster.
         gpus: GPUs of a trial; it sees no others. A fraction shares one. By default one
             where there are any.
         max_retries: So many times a trial is run again after its process has died;
-            then it has failed. (For a trial that ends by an error, see
-            `max_retries_per_trial` of Keras Tuner.)
+            then it has failed. (For errors, see Keras Tuner's `max_retries_per_trial`.)
 
     Raises:
         ImportError: If Ray is not installed: `pip install keras_gdrn[ray]`.
         ValueError: If an argument does not fit, or there are no such resources.
         RuntimeError: As `tuner.search`, after several failed trials in a row; or if a
-            machine of the cluster does not see the folder, as soon as a trial is there.
+            machine does not see the folder, as soon as a trial begins there.
 
     Example:
 
@@ -73,107 +71,164 @@ def search_on_ray(
     >>> search_on_ray(tuner, images, labels, validation_split=0.2, parallel=4)
     >>> tuner.results_summary()
     """
-    for name, value, least in (
-        ("max_retries", max_retries, 0),
-        ("parallel", parallel, 1),
-    ):
-        if value is not None and value < least:
-            raise ValueError(
-                f"`{name}` must be at least {least}. Received: {name}={value}"
-            )
+    check_number("max_retries", max_retries, whole=True)
+    check_count("parallel", parallel)
     tuner.directory = str(Path(tuner.directory).absolute())  # other processes' too
-    with (
-        cluster(address, parallel, cpus, gpus) as found,
-        whole_files(tuner),
-        Progress(tuner.oracle) as progress,
-    ):
-        resume(tuner)
-        _Search(tuner, (fit_args, fit_kwargs), found, max_retries, progress).run()
+    resources = address, parallel, cpus, gpus
+    with cluster(*resources) as found, _quiet_and_safe(tuner):
+        _resume(tuner)
+        _Search(tuner, (fit_args, fit_kwargs), *found, max_retries).run()
 
 
 class _Search:
-    def __init__(
-        self,
-        tuner: keras_tuner.Tuner,
-        given: tuple,
-        found: Cluster,
-        max_retries: int,
-        progress: Progress,
-    ):
-        self.oracle, self.cluster, self.ray = tuner.oracle, found, found.ray
-        self.max_retries, self.progress = max_retries, progress
+    """Gives the trials of an oracle to Ray, and what becomes of them to the oracle."""
+
+    def __init__(self, tuner, given, ray, task, slots, max_retries):
+        self.oracle, self.ray, self.task, self.slots = tuner.oracle, ray, task, slots
         sent = copy.copy(tuner)
         sent.oracle = None  # it stays here
-        self.given = self.ray.put((sent, self.oracle.objective, *given))
-        self.task = found.task(run_one_trial)
-        ended = (TrialStatus.COMPLETED, TrialStatus.FAILED)
-        trials = self.oracle.trials.items()
-        self.ended = {name: t.status for name, t in trials if t.status in ended}
-        self.slots = map(str, itertools.count())
-        # Each with how often it has been begun, by what Ray returns of it.
-        self.running: dict[Any, tuple[Trial, int]] = {}
+        policy = keras.config.dtype_policy().name
+        about = self.oracle.objective, self.oracle.seed, policy
+        self.given = ray.put((sent, *about, *given))
+        self.max_retries, self.deaths = max_retries, collections.Counter()
+        self.names, self.line = map(str, itertools.count()), ""
+        self.running: dict[Any, Trial] = {}  # by what Ray returns of it
 
     def run(self) -> None:
         try:
             while self._begin_trials() or self.running:
-                self.progress.show(len(self.running))
+                self._show()
                 if not self.running:  # the oracle wants to wait
                     time.sleep(1)
                     continue
                 for result in self.ray.wait(list(self.running), timeout=1)[0]:
                     self._finish(result)
-            self.progress.show(0)
+            self._show()
         finally:
             for result in self.running:
                 self.ray.cancel(result, force=True)
+            if sys.stdout.isatty():
+                print()  # below the live line
 
     def _begin_trials(self) -> bool:
         """Begins as many as there is room for; whether there may be others later."""
-        while len(self.running) < self.cluster.slots():
+        while len(self.running) < self.slots():
             # Keras Tuner gives one trial at a time to each name.
-            trial = self.oracle.create_trial(next(self.slots))
+            trial = self.oracle.create_trial(next(self.names))
             if trial.status != TrialStatus.RUNNING:
                 return trial.status == TrialStatus.IDLE
-            if (
-                trial.trial_id in self.ended
-            ):  # while it was noted, its driver was killed
-                trial.status = self.ended.pop(trial.trial_id)
-                self._end(trial)
-            else:
-                self._begin(trial)
+            self._begin(trial)
         return True
 
-    def _begin(self, trial: Trial, attempt: int = 1) -> None:
+    def _begin(self, trial: Trial) -> None:
         trial.metrics = Trial(trial.hyperparameters).metrics  # of no earlier attempt
-        given = self.given, trial.get_state(), self.oracle.seed
-        policy = keras.config.dtype_policy().name
-        self.running[self.task.remote(*given, policy)] = trial, attempt
+        self.running[self.task.remote(self.given, trial.get_state())] = trial
 
     def _finish(self, result: Any) -> None:
-        trial, attempt = self.running.pop(result)
+        trial, errors = self.running.pop(result), self.ray.exceptions
         try:
             reports, state = self.ray.get(result)
-        except self.ray.exceptions.RayTaskError as error:  # one that ends the search
+        except errors.RayTaskError as error:  # one that ends the search
             raise (error.cause or error) from error
-        except self.ray.exceptions.RayError as error:
-            self._died(trial, attempt, str(error).partition("\n")[0][:200])
-            return
-        for metrics, step in reports:
-            self.oracle.update_trial(trial.trial_id, metrics, step=step)
-        self._end(Trial.from_state(state))
-
-    def _died(self, trial: Trial, attempt: int, cause: str) -> None:
-        self.progress.died(trial, cause)
-        if attempt <= self.max_retries:
-            self._begin(trial, attempt + 1)
-            return
-        trial.status = TrialStatus.FAILED
-        trial.message = f"Its process has died {attempt} times: {cause}"
-        self._end(trial)
-
-    def _end(self, trial: Trial) -> None:
-        ongoing = self.oracle.ongoing_trials
-        for slot in [s for s, t in ongoing.items() if t.trial_id == trial.trial_id]:
-            del ongoing[slot]  # Keras Tuner would do so after it has saved them
+        except errors.RayError as error:
+            cause = str(error).partition("\n")[0][:200]
+            _say(f"Trial {trial.trial_id}: its process died. {cause}")
+            self.deaths[trial.trial_id] += 1
+            if self.deaths[trial.trial_id] <= self.max_retries:
+                return self._begin(trial)
+            trial.status = TrialStatus.FAILED
+            trial.message = f"Its process has died too often: {cause}"
+        else:
+            for metrics, step in reports:
+                self.oracle.update_trial(trial.trial_id, metrics, step=step)
+            trial = Trial.from_state(state)
         self.oracle.end_trial(trial)
-        self.progress.ended(self.oracle.get_trial(trial.trial_id))
+        if trial.message and trial.status != TrialStatus.COMPLETED:
+            _say(f"Trial {trial.trial_id} failed: {trial.message.splitlines()[-1]}")
+
+    def _show(self) -> None:
+        """How far the search has come, in a line, where it is another one."""
+        oracle, every = self.oracle, self.oracle.trials.values()
+        failed = sum(trial.status == TrialStatus.FAILED for trial in every)
+        of = f" of {oracle.max_trials}" if oracle.max_trials else ""
+        line = f"Trials: {len(oracle.end_order)}{of} ended, {len(self.running)} running"
+        line += f", {failed} failed, {self.deaths.total()} processes died"
+        if len(oracle.end_order) > failed:
+            best = oracle.get_best_trials()[0]
+            line += f", best {oracle.objective.name} {best.score:.4f}"
+            line += f" (trial {best.trial_id})"
+        if line != self.line:
+            _say(line, is_live=True)
+        self.line = line
+
+
+def _say(text: str, is_live: bool = False) -> None:
+    """A line; on a terminal, a live one is replaced by what is said next."""
+    terminal = sys.stdout.isatty()
+    end = "" if terminal and is_live else "\n"
+    print(f"\r\033[K{text}" if terminal else text, end=end, flush=True)
+
+
+@contextlib.contextmanager
+def _quiet_and_safe(tuner: keras_tuner.Tuner) -> Iterator[None]:
+    """The oracle prints nothing, and writes its files entirely or not at all.
+
+    Keras Tuner empties a file before it writes it: killed then, it could not resume.
+    """
+    verbose, tuner.oracle.verbose = tuner.oracle.verbose, 0
+
+    def save_oracle() -> None:
+        _save(tuner.oracle, Path(tuner.project_dir, "oracle.json"))
+
+    Trial.save, tuner.oracle.save = _save, save_oracle
+    try:
+        yield
+    finally:
+        del Trial.save, tuner.oracle.save
+        tuner.oracle.verbose = verbose
+
+
+def _save(what: Any, file: str | Path) -> None:
+    with replacing(Path(file)) as partial:
+        partial.write_text(json.dumps(what.get_state()), encoding="utf-8")
+
+
+def _resume(tuner: keras_tuner.Tuner) -> None:
+    """Lets the oracle create the trials anew that were running, and then others."""
+    oracle = tuner.oracle
+    oracle.save()
+    _save(tuner, Path(tuner.project_dir, f"{tuner.tuner_id}.json"))
+    tuner.reload()
+    # Killed while it created a trial, it would count the trial and never run it.
+    for name in set(oracle.trials) - set(oracle.start_order):
+        del oracle.trials[name]
+    if isinstance(oracle, keras_tuner.oracles.GridSearchOracle):
+        _reload_grid(oracle)
+    waiting = oracle.get_state()["retry_queue"]
+    for trial in [oracle.trials[name] for name in waiting]:
+        if trial.status in _ENDED:  # its driver was killed while it noted that
+            waiting.remove(trial.trial_id)
+            if trial.trial_id not in oracle.end_order:
+                oracle.end_trial(trial)
+
+
+def _reload_grid(oracle: keras_tuner.oracles.GridSearchOracle) -> None:
+    """Tells a grid which of its points have been tried; Keras Tuner does not store it.
+
+    As its first point, of which there is one where no trial has started, each is
+    appended to the points whose next one is to be tried, in the order of the grid.
+    """
+    started, space = oracle.start_order, oracle.get_space().space
+
+    def position(name: str) -> list[int]:
+        values = oracle.trials[name].hyperparameters.values
+        return [  # of the values in the order of a grid: the default comes first
+            [hp.default, *hp.values].index(values[hp.name])
+            for hp in space
+            if hp.name in values
+        ]
+
+    for name in sorted(started, key=position):
+        oracle.start_order = []
+        oracle.populate_space(name)
+    oracle.start_order = started

@@ -23,10 +23,9 @@ def trained_trials(tuner: keras_tuner.Tuner) -> list[Trial]:
     Returns:
         Keras Tuner's trials, without those that failed or were over the budget.
     """
-    trials = [trial for trial in _ended(tuner) if trial.status == "COMPLETED"]
-    trials = [trial for trial in trials if not _metric(trial, "over_budget")]
-    best_is_largest = tuner.oracle.objective.direction == "max"
-    return sorted(trials, key=lambda trial: trial.score, reverse=best_is_largest)
+    best_first = tuner.oracle.get_best_trials(len(tuner.oracle.trials))
+    done = (trial for trial in best_first if trial.status == "COMPLETED")
+    return [trial for trial in done if not _metric(trial, "over_budget")]
 
 
 def report(tuner: keras_tuner.Tuner) -> str:
@@ -38,12 +37,17 @@ def report(tuner: keras_tuner.Tuner) -> str:
     Returns:
         The numbers of trials and, if there are trained networks, the table.
     """
-    trials = trained_trials(tuner)[:_SHOWN]
-    columns = [_columns(trial, tuner.oracle.objective.name) for trial in trials]
+    ended = [tuner.oracle.trials[name] for name in tuner.oracle.end_order]
+    done = sum(trial.status == "COMPLETED" for trial in ended)
+    trained, name = trained_trials(tuner), tuner.oracle.objective.name
+    counts = (
+        f"{len(ended)} trials: {len(trained)} trained, {done - len(trained)} not "
+        f"trained because they were over the budget, {len(ended) - done} failed."
+    )
+    columns = [_columns(trial, name) for trial in trained[:_SHOWN]]
     names = dict.fromkeys(name for column in columns for name in column)
     rows = [[column.get(name, "–") for name in names] for column in columns]
-    table = [markdown_table([list(names), *rows])] if rows else []
-    return "\n\n".join([_counts(tuner), *table])
+    return f"{counts}\n\n{markdown_table([list(names), *rows])}" if rows else counts
 
 
 def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
@@ -59,10 +63,9 @@ def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
         ImportError: If matplotlib is not installed.
     """
     trials = trained_trials(tuner)
-    values = [trial.hyperparameters.values for trial in trials]
     against = {
-        "ratio r": [value["ratio"] for value in values],
-        "pooling over scales": [value["scale_pooling"] for value in values],
+        "ratio r": [trial.hyperparameters["ratio"] for trial in trials],
+        "pooling over scales": [t.hyperparameters["scale_pooling"] for t in trials],
         "million multiply-adds per image (estimate)": [
             _metric(trial, "multiply_adds") / 1e6 for trial in trials
         ],
@@ -75,15 +78,6 @@ def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
         axes.grid(alpha=0.3)
     plots[0].set_ylabel(tuner.oracle.objective.name)
     return figure
-
-
-def _counts(tuner: keras_tuner.Tuner) -> str:
-    every, trained = _ended(tuner), len(trained_trials(tuner))
-    completed = sum(trial.status == "COMPLETED" for trial in every)
-    return (
-        f"{len(every)} trials: {trained} trained, {completed - trained} not trained "
-        f"because they were over the budget, {len(every) - completed} failed."
-    )
 
 
 def _columns(trial: Trial, objective: str) -> dict[str, str]:
@@ -101,10 +95,6 @@ def _columns(trial: Trial, objective: str) -> dict[str, str]:
             text = f"{value:.4g}" if isinstance(value, float) else str(value)
             columns[name.replace("_", " ")] = text
     return columns
-
-
-def _ended(tuner: keras_tuner.Tuner) -> list[Trial]:
-    return [tuner.oracle.trials[name] for name in tuner.oracle.end_order]
 
 
 def _metric(trial: Trial, name: str) -> float:

@@ -77,18 +77,12 @@ class SearchSpace:
                     f"`{name}` must be a tuple of at least one value. "
                     f"Received: {name}={values!r}"
                 )
-        if (
-            len(self.sigma0_range) != 2
-            or not 0 < self.sigma0_range[0] <= (self.sigma0_range[1])
-        ):
+        lowest, highest = self.sigma0_range
+        if not 0 < lowest <= highest or min(self.sigma0_spacing) <= 1:
             raise ValueError(
-                "`sigma0_range` must be the lowest and the highest σ_0, positive. "
-                f"Received: sigma0_range={self.sigma0_range!r}"
-            )
-        if not min(self.sigma0_spacing) > 1:
-            raise ValueError(
-                "`sigma0_spacing` must hold numbers above 1. "
-                f"Received: sigma0_spacing={self.sigma0_spacing!r}"
+                "`sigma0_range` must be the lowest and the highest σ_0, positive, and "
+                "`sigma0_spacing` of numbers above 1. Received: sigma0_range="
+                f"{self.sigma0_range!r}, sigma0_spacing={self.sigma0_spacing!r}"
             )
 
     @classmethod
@@ -97,27 +91,13 @@ class SearchSpace:
 
         No last layer has σ beyond the image at σ_0 = 1, and no σ_0 is beyond an eighth
         of it. For images of 39 pixels and more, it is `SearchSpace()`.
-
-        Args:
-            side: The longer side of the images, in pixels.
-
-        Returns:
-            A `SearchSpace`.
         """
         space = cls()
         lowest, highest = space.sigma0_range
-        fits = [
-            (blocks, ratio)
-            for blocks in space.blocks
-            for ratio in space.ratio
-            if ratio ** (blocks + 1) <= side
-        ]
-        # As many blocks as leave a ratio.
-        most = max((blocks for blocks, _ in fits), default=min(space.blocks))
-        ratios = tuple(ratio for blocks, ratio in fits if blocks == most)
+        layers = max(space.blocks) + 1
+        ratios = tuple(ratio for ratio in space.ratio if ratio**layers <= side)
         return dataclasses.replace(
             space,
-            blocks=tuple(blocks for blocks in space.blocks if blocks <= most),
             ratio=ratios or space.ratio[:1],
             sigma0_range=(lowest, max(lowest, min(highest, side / 8))),
         )
@@ -126,17 +106,11 @@ class SearchSpace:
         """The space with these sets alone; all others are fixed at their default."""
         sets = [field.name for field in dataclasses.fields(self)]
         sets.remove("sigma0_range")
-        for name in names:
-            if name not in sets:
-                raise ValueError(f"`names` must be of {sets}. Received: {name!r}")
-        fixed = [name for name in sets if name not in names]
-        return dataclasses.replace(
-            self,
-            **{
-                name: (_default(getattr(self, name), _PAPER.get(name)),)
-                for name in fixed
-            },
-        )
+        if unknown := set(names) - set(sets):
+            raise ValueError(f"`names` must be of {sets}. Received: {sorted(unknown)}")
+        defaults = {n: _default(getattr(self, n), _PAPER.get(n)) for n in sets}
+        fixed = {name: (defaults[name],) for name in sets if name not in names}
+        return dataclasses.replace(self, **fixed)
 
     def architecture(self, hp: keras_tuner.HyperParameters) -> dict[str, Any]:
         """The arguments of `gauss_der_resnet` that `hp` chooses."""

@@ -18,39 +18,34 @@ SMALL = SearchSpace(
 
 
 @pytest.fixture
-def search(tmp_path):
-    """Searches with a tuner of one trial."""
+def search(tmp_path, monkeypatch):
+    """Searches with a tuner of one trial; what that would train on and be judged by."""
 
-    def run(*args, objective="val_accuracy", batch_size=(8,), **given):
-        space = SearchSpace(**{**vars(SMALL), "batch_size": batch_size})
+    def run(*args, objective="val_accuracy", sizes=(8,), **given):
+        calls = {}
+
+        def train_in_stages(model, stages, data, **options):
+            _hypermodel.pass_through(options.pop("callbacks"), model)
+            data = data(stages[0]) if callable(data) else data
+            calls.update(data=data, epochs=stages[0].recipe.epochs, **options)
+
+        def scale_generalization(model, tests):
+            calls.update(tests=tests)
+            return ScaleGeneralization(np.array([1.0]), np.array([0.5]))
+
+        monkeypatch.setattr(_hypermodel, "train_in_stages", train_in_stages)
+        monkeypatch.setattr(_hypermodel, "scale_generalization", scale_generalization)
         hypermodel = GaussDerResNetHyperModel(
-            (12, 12, 1), 3, space=space, recipe=Recipe(1, 8)
+            *((12, 12, 1), 3),
+            space=SearchSpace(**{**vars(SMALL), "batch_size": sizes}),
+            recipe=Recipe(1, 8),
         )
-        tuner = keras_tuner.RandomSearch(
-            hypermodel, objective, max_trials=1, directory=tmp_path / str(batch_size)
-        )
-        tuner.search(*args, **given)
+        options = {"max_trials": 1, "directory": tmp_path, "overwrite": True}
+        tuner = keras_tuner.RandomSearch(hypermodel, objective, **options)
+        tuner.search(*args, verbose=0, **given)
+        return calls
 
     return run
-
-
-@pytest.fixture
-def given(monkeypatch):
-    """What a trial would have been trained on, and judged by."""
-    calls = {}
-
-    def train_in_stages(model, stages, data, **options):
-        (stage,) = stages
-        _hypermodel.pass_through(options.pop("callbacks"), model)
-        calls.update(data=data(stage), epochs=stage.recipe.epochs, **options)
-
-    def scale_generalization(model, tests):
-        calls.update(tests=tests)
-        return ScaleGeneralization(np.array([1.0]), np.array([0.5]))
-
-    monkeypatch.setattr(_hypermodel, "train_in_stages", train_in_stages)
-    monkeypatch.setattr(_hypermodel, "scale_generalization", scale_generalization)
-    return calls
 
 
 def assert_same(found, expected):
@@ -58,56 +53,60 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("call", ["two arrays", "named arrays", "a pair"])
-def test_images_and_labels(call, search, given, tiny_images):
+def test_images_and_labels(search, tiny_images):
     x, y = tiny_images
-    positional = {"two arrays": (x, y), "named arrays": (), "a pair": ((x, y),)}[call]
-    named = {"x": x, "y": y} if call == "named arrays" else {}
-    search(*positional, **named, validation_data=(x[:5], y[:5]), verbose=0)
-    assert_same(given["data"], (x, y))
-    assert list(given["tests"]) == [1.0]
-    assert_same(given["tests"][1.0], (x[:5], y[:5]))
-
-
-def test_validation_split_takes_the_last_images(search, given, tiny_images):
-    x, y = tiny_images
-    search(x, y, validation_split=0.2, verbose=0)
+    for arguments, named in (((x, y), {}), ((), {"x": x, "y": y}), (((x, y),), {})):
+        given = search(*arguments, **named, validation_data=(x[:5], y[:5]))
+        assert_same(given["data"], (x, y))
+        assert_same(given["tests"][1.0], (x[:5], y[:5]))
+    given = search(x, y, validation_split=0.2)
     assert_same(given["data"], (x[:19], y[:19]))  # as Keras: 19.2 of 24
     assert_same(given["tests"][1.0], (x[19:], y[19:]))
 
 
-def test_several_sizes_epochs_and_a_seed(search, given, tiny_images):
+def test_several_sizes_epochs_and_a_seed(search, tiny_images):
     tests = {1.0: tiny_images, 2.0: tiny_images}
-    options = {"epochs": 3, "seed": 4, "verbose": 0}
-    search(*tiny_images, validation_data=tests, **options)
+    given = search(*tiny_images, validation_data=tests, epochs=3, seed=4)
     assert given["tests"] is tests
-    assert {name: given[name] for name in options} == options
+    assert (given["epochs"], given["seed"]) == (3, 4)
 
 
-def test_batches(search, given, tiny_images):
+def test_batches(search, tiny_images):
     batches = tf.data.Dataset.from_tensor_slices(tiny_images).batch(8)
-    search(batches, validation_data=batches, verbose=0)
+    given = search(batches, validation_data=batches)
     assert given["data"] is batches
     assert given["tests"] == {1.0: batches}
-    with pytest.raises(ValueError, match=r"from the sizes \(8, 16\); or fix it by"):
-        search(batches, validation_data=tiny_images, batch_size=(8, 16))
+    asked = []
+    search(asked.append, validation_data=batches)
+    assert asked == [8]
+    with pytest.raises(ValueError, match=r"from the sizes \(8, 16\); or"):
+        search(batches, validation_data=tiny_images, sizes=(8, 16))
+
+
+IMAGES, LABELS = np.zeros((24, 12, 12, 1), "float32"), np.arange(24) % 3
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"class_weight": {0: 2.0}}, r"`class_weight` .* Possible are x, y, valid"),
-        ({"shuffle": False}, r"`shuffle` must be left out. .* always shuffled"),
+        ({"class_weight": {0: 2.0}}, r"`class_weight` .* Possible are x, y, epochs"),
+        ({"batch_size": 4}, r"`batch_size` .*`SearchSpace\(batch_size=\(32,\)\)`"),
         ({}, "`validation_data` or `validation_split` must be given.* no validation_d"),
         ({"validation_split": 1.5}, "between 0 and 1.*=1.5 of 24 images"),
         ({"validation_split": 0.99}, "leave images on both sides.*=0.99"),
         ({"validation_split": 0.2, "validation_data": ()}, "one of them.*also valid"),
-        ({"validation_split": 0.2, "objective": "val_loss"}, r"val_accuracy;.*\"max\""),
+        (
+            {"validation_split": 0.2, "objective": "val_loss"},
+            "objective, val_loss.*Rec",
+        ),
+        ({"validation_data": (IMAGES[:, :8], LABELS)}, r"\(24, 8, 12, 1\)"),
+        ({"validation_data": {2.0: (IMAGES + 255, LABELS)}}, "factor 2: .* by 255"),
     ],
 )
-def test_options_that_do_not_fit(options, message, search, tiny_images):
-    with pytest.raises((TypeError, ValueError), match=message):
-        search(*tiny_images, **options)
+def test_options_that_do_not_fit(options, message, search):
+    """They are no failure of a trial, after which the search would go on."""
+    with pytest.raises(keras_tuner.errors.FatalError, match=message):
+        search(IMAGES, LABELS, **options)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +114,10 @@ def test_options_that_do_not_fit(options, message, search, tiny_images):
     [
         (lambda size: None, None, r"`validation_data` instead. Received: func"),
         (lambda size: None, [0], r"`y` must be left out.*Received: x=<func"),
-        (np.zeros((3, 12, 12, 1)), np.arange(2), "as many labels as images"),
+        (IMAGES[:3], np.arange(2), "as many labels as images"),
+        (IMAGES, LABELS + 1, r"number the 3 classes.*\[3"),
     ],
 )
 def test_data_that_do_not_fit(x, y, message, search):
-    """They are no failure of the trial, after which the search would go on."""
-    with pytest.raises(ValueError, match=message):
-        search(x, y, validation_split=0.5, verbose=0)
-
-
-def test_an_objective_of_a_size_that_is_not_there(search, tiny_images):
-    with pytest.raises(ValueError, match="val_min_accuracy; val_accuracy needs valid"):
-        search(*tiny_images, validation_data={2.0: tiny_images})
+    with pytest.raises(keras_tuner.errors.FatalError, match=message):
+        search(x, y, validation_split=0.5)

@@ -20,7 +20,7 @@ import keras_tuner
 import numpy as np
 import pytest
 
-from keras_gdrn.tuning import _ray_cluster, search_on_ray
+from keras_gdrn.tuning import _ray_tasks, search_on_ray
 
 pytest.importorskip("ray")
 pytestmark = [
@@ -62,13 +62,13 @@ def processes_of_jax(monkeypatch):
     """They load in a third of the time that TensorFlow takes, which is loaded here."""
     pytest.importorskip("jax")
     backend = types.SimpleNamespace(backend=lambda: "jax")
-    monkeypatch.setattr(_ray_cluster, "keras", types.SimpleNamespace(backend=backend))
+    monkeypatch.setattr(_ray_tasks, "keras", types.SimpleNamespace(backend=backend))
 
 
 @pytest.fixture(scope="module")
 def on_this_machine():
-    with _ray_cluster.cluster(None, 2, 1, None) as found:
-        yield found
+    with _ray_tasks.cluster(None, 2, 1, None):
+        yield
 
 
 def killer(folder, kills):
@@ -89,7 +89,7 @@ def killer(folder, kills):
 
 @pytest.mark.parametrize(
     ("kills", "trials"),
-    [(3, 4), pytest.param(20, 12, marks=pytest.mark.endurance)],
+    [(1, 3), pytest.param(20, 12, marks=pytest.mark.endurance)],
 )
 def test_killed_processes(kills, trials, on_this_machine, tmp_path, capsys):
     tuner = search(keras_tuner.RandomSearch, tmp_path, max_trials=trials)
@@ -110,10 +110,10 @@ def test_killed_processes(kills, trials, on_this_machine, tmp_path, capsys):
     assert f"{kills} processes died" in capsys.readouterr().out
 
 
-def test_resources_that_are_not_there(on_this_machine):
-    ray = on_this_machine.ray
-    with pytest.raises(ValueError, match=r"a trial needs 1 CPU cores and 99 GPUs"):
-        _ray_cluster.Cluster(ray, None, 1, 99, is_local=True)
+def test_resources_that_are_not_there(on_this_machine, tmp_path):
+    tuner = search(keras_tuner.RandomSearch, tmp_path, max_trials=1)
+    with pytest.raises(ValueError, match=r"`gpus` must be at most 0, .* gpus=99"):
+        search_on_ray(tuner, np.ones(1), 0.0, gpus=99)
 
 
 def test_what_cannot_be_sent(on_this_machine, tmp_path):

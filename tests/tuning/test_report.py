@@ -78,6 +78,11 @@ def test_best_first_and_without_those_that_were_not_trained(searched):
     ]
     assert best[1:] == ["0.7500", "1,234", "2.5M", "8, 16", "3.25", "max"]
     assert second[1] == "0.5000"
+    plots = plot_trials(tuner).axes
+    dots = [plot.collections[0].get_offsets().tolist() for plot in plots]
+    assert dots[0] == [[3.25, 0.75], [1.25, 0.5]]
+    assert dots[2] == [[2.5, 0.75], [2.5, 0.5]]
+    assert plots[0].get_ylabel() == "val_accuracy"
 
 
 def test_smallest_first_where_the_objective_is_minimized(searched):
@@ -86,11 +91,3 @@ def test_smallest_first_where_the_objective_is_minimized(searched):
 
 def test_no_network_was_trained(searched):
     assert report(searched(0.0)).startswith("1 trials: 0 trained, 1 not trained")
-
-
-def test_each_trained_network_is_a_dot_in_each_plot(searched):
-    plots = plot_trials(searched(0.5, 0.0, 0.75)).axes
-    dots = [plot.collections[0].get_offsets().tolist() for plot in plots]
-    assert dots[0] == [[3.25, 0.75], [1.25, 0.5]]
-    assert dots[2] == [[2.5, 0.75], [2.5, 0.5]]
-    assert plots[0].get_ylabel() == "val_accuracy"

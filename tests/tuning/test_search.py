@@ -113,14 +113,6 @@ def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
     assert (out / "model.keras").read_bytes() == before
 
 
-def test_search_without_a_network_in_the_budget(command, capsys):
-    only = ("--only", "ratio", "--max-parameters", 5)
-    for trials in (1, 2):  # the second command goes on
-        with pytest.raises(SystemExit, match=f"{trials} not trained because they were"):
-            command(*LITTLE, *only, "--max-trials", trials)
-        assert capsys.readouterr().out.count("Not trained: ") == 1
-
-
 def test_interrupted_search_finds_the_same(command, tmp_path, monkeypatch):
     """A trial's random numbers are its own, whatever was run before in its process."""
     trials = []
@@ -159,15 +151,11 @@ def test_failed_trial_is_told(command, monkeypatch, capsys):
 
 
 def test_folder_of_something_else(command, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SystemExit, match=r"holds files that are not of such a run"):
-        command(*LITTLE, "--out", tmp_path)
     with (
         lock_folder(tmp_path),
         pytest.raises(SystemExit, match=r"error: .* is in use by another process"),
     ):
         command(*LITTLE, "--out", tmp_path)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -193,33 +181,18 @@ def test_search_on_ray_is_asked_for(given, expected, command, monkeypatch, capsy
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--tuner", "luck"), "invalid choice: 'luck'"),
-        (("--dataset", "digit"), "invalid choice: 'digit'"),
         (("--max-trials", 0), "must be at least 1. Received: 0"),
         (("--objective", "val_accuracy", "--factors", 2), "which --factors must"),
-        (("--parallel", 0), "must be at least 1. Received: 0"),
         (("--gpus", 1), "are for --parallel or --ray"),
         (("--parallel", 1, "--max-minutes", 1), "--max-minutes is not for Ray"),
-    ],
-)
-def test_options_that_are_none(command, given, message, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        command(*given)
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
         (("--dataset", "mnist", "--data-dir", "none"), "mnist has not been prepared"),
-        (("--factors", -1), "-1"),
-        (("--only", "ratoi"), "Received: 'ratoi'"),
+        (("--only", "ratoi"), r"Received: ['ratoi']"),
     ],
 )
-def test_values_that_do_not_fit(command, given, message, tmp_path):
-    with pytest.raises(SystemExit, match=message):
+def test_options_that_do_not_fit(command, given, message, tmp_path, capsys):
+    with pytest.raises(SystemExit) as error:
         command(*given)
+    assert message in f"{error.value} {capsys.readouterr().err}"
     assert not list(tmp_path.iterdir())
 
 

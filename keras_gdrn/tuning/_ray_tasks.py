@@ -1,0 +1,189 @@
+"""Ray, as a search needs it, and what it runs: one trial, in a process of its own."""
+
+import contextlib
+import inspect
+import logging
+import math
+import os
+import socket
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import keras_tuner
+import numpy as np
+from keras_tuner.engine.trial import Trial
+
+from keras_gdrn.training import lock_folder
+
+_PATIENCE = 120  # seconds for the process that had a trial before to end
+
+
+@contextlib.contextmanager
+def cluster(
+    address: str | None, parallel: int | None, cpus: float | None, gpus: float | None
+) -> Iterator[tuple[Any, Any, Callable[[], int]]]:
+    """Ray at an address, or on this machine until the context ends.
+
+    If this process has called `ray.init` already, that one is used, and left running.
+
+    Args:
+        address, parallel, cpus, gpus: As `search_on_ray`, where `None` is the default.
+
+    Yields:
+        Ray, `run_one_trial` as a task of it, and a function that tells how many to run
+        at the same time. (Machines may come and go.)
+    """
+    ray = _imported(address is None)
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        _start(ray, address, math.ceil((parallel or 1) * (cpus or 1)))
+
+    def there(name: str) -> float:
+        return ray.cluster_resources().get(name, 0)
+
+    def slots() -> int:
+        fits = (there(name) // number for name, number in needed)
+        return parallel or max(1, int(min(fits, default=1)))
+
+    try:
+        gpus = min(1, there("GPU")) if gpus is None else gpus
+        if cpus is None:
+            at_once = parallel or (there("GPU") // gpus if gpus else math.inf)
+            share = there("CPU") // max(1, at_once)
+            cpus = max(1, share) if is_ours and address is None else 1
+        needed = [(name, n) for name, n in (("CPU", cpus), ("GPU", gpus)) if n]
+        for name, number in needed:
+            most = max(node["Resources"].get(name, 0) for node in ray.nodes())
+            if number > most:
+                raise ValueError(
+                    f"`{name.lower()}s` must be at most {most:g}, which is what one "
+                    f"machine has. Received: {name.lower()}s={number:g}"
+                )
+        yield ray, _task(ray, cpus, gpus), slots
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _start(ray: Any, address: str | None, cores: int) -> None:
+    options = {"address": address, "log_to_driver": False}
+    if address is None:
+        everywhere = range(os.cpu_count() or 1)
+        available = getattr(os, "sched_getaffinity", lambda _: everywhere)
+        cores = max(len(available(0)), cores)
+        options |= {"address": "local", "num_cpus": cores, "include_dashboard": False}
+    with warnings.catch_warnings():  # JAX warns of a fork: it only starts a program
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        found = ray.init(logging_level=logging.ERROR, **options)
+    if found.dashboard_url:
+        print(f"Ray's dashboard: http://{found.dashboard_url}")
+    if address is None and found.address_info["node_ip_address"] != "127.0.0.1":
+        warnings.warn(
+            "Other machines can reach Ray, which was imported before. Import it after "
+            "`search_on_ray`, or set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 before.",
+            stacklevel=2,
+        )
+
+
+def _imported(is_local: bool) -> Any:
+    """Ray. It reads these variables when it is imported."""
+    if is_local:
+        # In spite of its name, on Linux too: it listens on the loopback address alone.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_worker_niceness", "0")  # trials are the work
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError(
+            "A search in several processes needs Ray: `pip install keras_gdrn[ray]`"
+        ) from error
+    return ray
+
+
+def _task(ray: Any, cpus: float, gpus: float) -> Any:
+    """`run_one_trial`, each time in a fresh process."""
+    threads = str(max(1, math.ceil(cpus)))
+    variables = {
+        "KERAS_BACKEND": keras.backend.backend(),
+        # Otherwise each trial would have as many threads as there are cores.
+        "TF_NUM_INTRAOP_THREADS": threads,
+        "TF_NUM_INTEROP_THREADS": threads,
+        "PJRT_NPROC": threads,
+    }
+    if gpus % 1:  # each takes what it needs, not all of the memory
+        variables["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+        variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    return ray.remote(
+        num_cpus=cpus,
+        num_gpus=gpus,
+        max_calls=1,
+        max_retries=0,  # Ray would not count those for want of memory
+        runtime_env={"env_vars": variables},
+    )(run_one_trial)
+
+
+class _OneTrial(keras_tuner.Oracle):
+    """Gives a tuner one trial, and keeps its reports for the oracle of the search."""
+
+    def __init__(self, trial: Trial, objective: Any, tuner_id: str):
+        super().__init__(objective, max_trials=1)
+        self.trials[trial.trial_id] = self.ongoing_trials[tuner_id] = trial
+        self.reports: list[tuple[dict[str, float], int]] = []
+
+    def update_trial(self, trial_id: str, metrics: dict, step: int = 0) -> Trial:
+        values = {name: float(value) for name, value in metrics.items()}
+        for name, value in values.items():
+            self.trials[trial_id].metrics.update(name, value, step)
+        self.reports.append((values, step))
+        return self.trials[trial_id]
+
+    def end_trial(self, trial: Trial) -> None:
+        self.ongoing_trials = {}
+
+
+def run_one_trial(given: tuple, state: dict) -> tuple[list, dict]:
+    """What a trial reports, metrics and step each time, and its state at the end.
+
+    `given` are the tuner, its objective and seed, Keras' dtype policy and the arguments
+    of `tuner.search`. A `FatalError` of Keras Tuner ends the search, not a trial alone.
+    """
+    tuner, objective, seed, policy, arguments, named = given
+    trial = Trial.from_state(state)
+    own = Path(tuner.project_dir, f"trial_{trial.trial_id}")
+    if not (own / "trial.json").exists():
+        raise keras_tuner.errors.FatalRuntimeError(
+            "The folder of the search must be one that all machines see; "
+            f"{socket.gethostname()} does not see it. Received: {tuner.project_dir}"
+        )
+    keras.config.set_dtype_policy(policy)
+    number = int(trial.trial_id) if trial.trial_id.isdecimal() else 0
+    of_trial = np.random.SeedSequence([seed, number]).generate_state(1)[0]
+    keras.utils.set_random_seed(int(of_trial))
+    tuner.oracle = _OneTrial(trial, objective, tuner.tuner_id)
+    tuner.save = lambda: None  # the driver does
+    if _keeps_checkpoints(tuner):
+        named = {**named, "out": own / "training"}
+    _wait_for(own)
+    with lock_folder(own):
+        tuner.search(*arguments, **named)
+    return tuner.oracle.reports, trial.get_state()
+
+
+def _keeps_checkpoints(tuner: Any) -> bool:
+    """Whether the hypermodel takes a folder in which a trial resumes."""
+    if tuner.hypermodel is None or getattr(tuner, "executions_per_trial", 1) > 1:
+        return False
+    return "out" in inspect.signature(tuner.hypermodel.fit).parameters
+
+
+def _wait_for(folder: Path) -> None:
+    """Waits for the process that had this trial before, until its driver was killed."""
+    for _ in range(_PATIENCE):
+        with contextlib.suppress(BlockingIOError), lock_folder(folder):
+            return
+        time.sleep(1)
