@@ -100,12 +100,14 @@ def test_tolerance_is_kept():
 # What it does
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_a_smaller_tolerance_changes_less(relative_change):
     errors = [relative_change(tolerance=t) for t in (0.1, 0.01, 1e-4)]
     assert errors[0] > errors[1] > errors[2]
     assert errors[1] < 0.1 and errors[2] < 0.01
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_coarse_samples_change_less_than_windows_do(relative_change):
     whole = relative_change(None, tolerance="fast")
     assert whole < 0.05 < 3 * relative_change(1.0, tolerance=1e-9)

@@ -35,6 +35,7 @@ def assert_same(answers, others):
         assert one.probability == pytest.approx(other.probability, rel=1e-4)
 
 
+@pytest.mark.seen_on_tensorflow("files do not depend on it")
 def test_one_answer_for_whatever_holds_the_photograph(tmp_path):
     model = network()
     Image.fromarray(PHOTO).save(tmp_path / "a.png")
