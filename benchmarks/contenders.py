@@ -56,6 +56,21 @@ class PaperConv(keras.layers.Layer):
         return (*input_shape[:-1], self.filters)
 
 
+class DenseConv(PaperConv):
+    """The sum of the jet's kernels as one dense k×k kernel."""
+
+    def convolve(self, x, sigma):
+        radius = kernels.truncation_radius(sigma, PAPER_EPSILON, dimensions=2)
+        axis = [kernels.gaussian_derivative(sigma, a, radius) for a in range(3)]
+        jet = [
+            kernels.multinomial(alpha) * np.outer(axis[alpha[0]], axis[alpha[1]])
+            for alpha in INDICES
+        ]
+        jet = ops.convert_to_tensor(np.stack(jet), x.dtype)
+        kernel = ops.einsum("ahw,acf->hwcf", jet, self.kernel)
+        return ops.conv(x, kernel, padding="same")
+
+
 def plain_conv(filters, sigma, activation=None):
     return keras.layers.Conv2D(filters, 3, padding="same", activation=activation)
 

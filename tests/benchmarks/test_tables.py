@@ -63,9 +63,9 @@ def test_stock_resizers_differ_where_their_scale_does(table_of):
 
 @pytest.mark.slow
 def test_layers_are_timed(table_of):
-    options = ("--widths", 4, "--size", 8, "--sigmas", 1, "--repeats", 1)
-    ((layer, sigma, _, *ratios),) = table_of("run.py", "layers", *options)
-    assert (layer, sigma) == ("4→4, 8×8", "1")
+    options = ("--widths", 4, "--size", 8, "--sigmas", 1, 3, "--repeats", 1)
+    (layer, sigma, _, *ratios), (*_, coarse) = table_of("run.py", "layers", *options)
+    assert (layer, sigma, coarse) == ("4→4, 8×8", "1", "–")
     assert all(float(ratio) > 0 for ratio in ratios)
 
 
