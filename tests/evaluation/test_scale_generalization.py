@@ -83,7 +83,7 @@ class TestErrors:
             ({1: (X, np.full(7, 3))}, r"the 3 classes .*\[3\b"),
             ({1: (X, np.full(7, 0.5))}, r"the 3 classes .*\[0\.5\b"),
             ({1: (X, np.full(7, -1))}, r"the 3 classes .*\[-1\b"),
-            ({1: (X, ["a"] * 7)}, "number their names.*\['a'\]"),
+            ({1: (X, ["a"] * 7)}, r"number their names.*\['a'\]"),
         ],
     )
     def test_unusable_data(self, datasets, message):
