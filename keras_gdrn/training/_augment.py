@@ -46,9 +46,8 @@ class Augmentation:
     def __post_init__(self):
         check_number("padding", self.padding, whole=True)
         check_number("flip", self.flip, highest=1)
-        check_number("brightness", self.brightness)
-        check_number("contrast", self.contrast)
-        check_number("saturation", self.saturation)
+        for name in ("brightness", "contrast", "saturation"):
+            check_number(name, getattr(self, name))
         check_number("hue", self.hue, highest=0.5)
         check_number("cutout", self.cutout, whole=True)
 
@@ -61,11 +60,9 @@ class Augmentation:
 def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     """Change images at random, each in its own way.
 
-    Flip, color jitter and crop after padding are those of torchvision, where
-    brightness multiplies, contrast turns about the mean gray of the image, and values
-    are clipped to [0, 1] after each step of the jitter. Saturation and hue leave
-    images of one channel as they are. No state is kept: the same seed has the same
-    result, of arrays and of tensors, whatever was computed before.
+    Flip, color jitter and crop after padding are those of torchvision: values are
+    clipped to [0, 1] after each step of the jitter. Saturation and hue leave images of
+    one channel as they are. No state is kept: the same seed has the same result.
 
     Source: Perzanowski & Lindeberg, Sec. 5.2; for cutout DeVries and Taylor (2017),
     "Improved regularization of convolutional neural networks with cutout".
@@ -86,7 +83,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
             tensor, an error of the values is an `InvalidArgumentError`.
 
     Guarantee: equals a transcription of each step to 1e-5, given the same random
-    numbers; an array and a tensor have the same result.
+    numbers, of arrays and of tensors.
 
     Example:
 
@@ -127,22 +124,20 @@ def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.
     flipped = flip[:, 0] < augmentation.flip
     orders, strengths = np.argsort(order), factors(shares, augmentation.jitter)
     centers = (center * images.shape[1:3]).astype(int)
+    (height, width), sides = images.shape[1:3], (padding, padding)
     for number, image in enumerate(changed):
         if padding:
-            crop(image, corners[number], padding)
+            (y, x), around = corners[number], np.pad(image, (sides, sides, (0, 0)))
+            image[:] = around[y : y + height, x : x + width]
         if flipped[number]:
             image[:] = image[:, ::-1].copy()
         if any(augmentation.jitter):
             jitter(image, orders[number], strengths[number])
         if side:
-            cutout(image, centers[number], side)
+            first = centers[number] - side // 2
+            (top, left), (bottom, right) = np.maximum((first, first + side), 0)
+            image[top:bottom, left:right] = 0.0
     return changed
-
-
-def crop(image: np.ndarray, corner: np.ndarray, padding: int) -> None:
-    """Moves the window at `corner` of the image surrounded by zeros into it."""
-    (y, x), (height, width, _), sides = corner, image.shape, (padding, padding)
-    image[:] = np.pad(image, (sides, sides, (0, 0)))[y : y + height, x : x + width]
 
 
 def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
@@ -165,12 +160,7 @@ def jitter(image: np.ndarray, order: np.ndarray, factors: Any) -> None:
             rest = (np.float32(1.0) - factor) * other if number else np.float32(0.0)
             image *= factor
             image += rest
-            _clip(image)
-
-
-def _clip(image: np.ndarray) -> None:
-    np.maximum(image, np.float32(0.0), out=image)
-    np.minimum(image, np.float32(1.0), out=image)
+            np.clip(image, 0.0, 1.0, out=image)
 
 
 def turn_hue(image: np.ndarray, shift: np.float32) -> None:
@@ -187,12 +177,5 @@ def turn_hue(image: np.ndarray, shift: np.float32) -> None:
         distance = turns - np.float32(channel / 3)
         distance -= np.rint(distance)
         share = 6 * np.abs(distance) - 1
-        _clip(share)
+        np.clip(share, 0.0, 1.0, out=share)
         image[..., channel] = value - chroma * share
-
-
-def cutout(image: np.ndarray, center: np.ndarray, side: int) -> None:
-    """A square of zeros about the center, in place."""
-    top, left = np.maximum(center - side // 2, 0)
-    bottom, right = np.maximum(center - side // 2 + side, 0)
-    image[top:bottom, left:right] = 0.0

@@ -28,6 +28,7 @@ from keras_gdrn.training._sources import (
     as_arrays,
     as_targets,
     checked_images,
+    checked_weights,
 )
 
 Batch = tuple[np.ndarray, ...]
@@ -42,10 +43,9 @@ class Batches:
     seed, the epoch and the step, and on nothing else. (The order of a `BatchStream` is
     its own.) Without an `augmentation`, they are of validation, in the data's order.
 
-    What several devices cannot share out equally is left out of an epoch of training.
-    In validation, a batch is filled up by images of weight zero. Keras divides the sum
-    of the weighted losses by the number of all images, these included: so the weight of
-    the others is, on the whole, as much more than one.
+    For several devices, a batch of validation is filled up by images of weight zero.
+    Keras divides the weighted losses by the number of all images, these included: so
+    the weight of the others is, on the whole, as much more than one.
     """
 
     def __init__(
@@ -54,7 +54,6 @@ class Batches:
         size: int,  # of a batch; the last one may be smaller
         model_shape: tuple,
         classes: int,
-        *,
         devices: int = 1,
         augmentation: Augmentation | None = None,
         seed: int = 0,
@@ -158,7 +157,7 @@ class Batches:
                 f"{self.shape}. Received: images of shape {images.shape[1:]}"
             )
         images = checked_images(images, self.jitter)
-        weights = (part.astype("float32") for part in weights)
+        weights = map(checked_weights, weights)
         return images, as_targets(labels, self.classes), *weights
 
 
@@ -215,12 +214,3 @@ def has_tensorflow() -> bool:
     except ImportError:
         return False
     return True
-
-
-def data_errors() -> tuple[type[Exception], ...]:
-    """The errors that unfit data end with, at once or in a pipeline."""
-    if not has_tensorflow():
-        return (ValueError,)
-    import tensorflow as tf
-
-    return ValueError, tf.errors.InvalidArgumentError

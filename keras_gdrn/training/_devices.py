@@ -13,16 +13,16 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     """A context in which models are built and trained on several GPUs.
 
     Each device has all weights and an equal share of every batch; loss, gradients and
-    the statistics of batch normalization are those of the whole batch. What cannot be
-    shared out equally is left out of an epoch of training: of each batch the images
-    beyond a multiple of the number of devices, and the last batch, if it is smaller.
-    Validation counts each image once. On TensorFlow this is
-    `tf.distribute.MirroredStrategy`, on JAX `keras.distribution.DataParallel`, also of
-    several machines that share the folder of the run: one process on each, which begins
-    with `keras.distribution.initialize(address_of_first, processes, number)` and
-    otherwise runs the same program. Where there is no GPU, the devices are the logical
-    ones of the CPU. On JAX, several scale channels are shared out by channel, if their
-    number is a multiple of that of the devices.
+    the statistics of batch normalization are those of the whole batch. An epoch of
+    training leaves out what cannot be shared out equally: images beyond a multiple of
+    the number of devices, and a smaller last batch. Validation counts each image once.
+    On TensorFlow this is `tf.distribute.MirroredStrategy`, on JAX
+    `keras.distribution.DataParallel`, also of several machines that share the folder of
+    the run: one process on each, which begins with
+    `keras.distribution.initialize(address_of_first, processes, number)` and otherwise
+    runs the same program. Where there is no GPU, the devices are the CPU's logical
+    ones. JAX shares out several scale channels by channel, if their number is a
+    multiple of that of the devices.
 
     Args:
         count: Number of devices, or `"all"`; of several machines `"all"`. With 1,

@@ -43,13 +43,12 @@ def fit(
     With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of
     the weights and of the optimizer; long epochs have some in between. The same call
     goes on from the last one, whenever and however it was interrupted, and returns at
-    once if all epochs are done. A batch depends on the seed, the epoch and the step
-    only, so that the result is that of a run without interruption, bit by bit where the
-    backend is deterministic.
+    once if all epochs are done. The result is that of a run without interruption, bit
+    by bit where the backend is deterministic.
 
-    Mixed precision is a matter of the model: build it under
-    `keras.config.set_dtype_policy("mixed_bfloat16")`. So are several GPUs: build it,
-    and call `fit`, under `on_devices("all")`.
+    For mixed precision, build the model under
+    `keras.config.set_dtype_policy("mixed_bfloat16")`; for several GPUs build it, and
+    call `fit`, under `on_devices("all")`.
 
     Args:
         model: A functional model from images `(batch, H, W, C)` to scores `(batch,
@@ -61,16 +60,15 @@ def fit(
             here, by `seed`, and make batches of the recipe's size. Or batches of an own
             order and size: another `tf.data.Dataset`, a `keras.utils.PyDataset` or an
             iterable with a length, such as PyTorch's `DataLoader`; of these, steps that
-            were trained are not trained again. Images are floats in [0, 1];
-            labels are integers `(batch,)` or `(batch, 1)`, or one-hot. Weights
-            `(batch,)` are those of the images, in the loss and the accuracy.
+            were trained are not trained again. Images are floats in [0, 1]; labels
+            integers `(batch,)` or `(batch, 1)`, or one-hot. Weights `(batch,)`, finite
+            and >= 0, are those of the images, in the loss and the accuracy.
         validation_data: The same, not shuffled; evaluated after each epoch.
         out: Folder of the run, made if need be.
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
             before: see `keras.utils.set_random_seed`.
         max_minutes: Stop after an epoch if another one would not end within so many
-            minutes; at least one is trained. The same call then goes on. Several calls
-            may share a `TimeLimit`.
+            minutes; at least one is trained. Several calls may share a `TimeLimit`.
         checkpoint_minutes: A longer epoch has checkpoints in between.
         class_weight: As for `keras.Model.fit`: instead of weights of the images.
         jit_compile: As for `keras.Model.compile`; not `True` on several devices of
@@ -105,17 +103,12 @@ def fit(
     check_number("seed", seed, whole=True)
     check_number("checkpoint_minutes", checkpoint_minutes)
     devices, classes = _devices.replicas(model), model.output_shape[-1]
-    shared = recipe.batch_size, model.input_shape, classes
+    shared = recipe.batch_size, model.input_shape, classes, devices
     limit = as_time_limit(max_minutes)
-    batches = Batches(
-        *(as_source(data), *shared),
-        devices=devices,
-        augmentation=recipe.augmentation,
-        seed=seed,
-    )
+    batches = Batches(as_source(data), *shared, recipe.augmentation, seed)
     options: dict[str, Any] = {"class_weight": class_weight, "verbose": verbose}
     if validation_data is not None:
-        tests = Batches(as_source(validation_data), *shared, devices=devices)
+        tests = Batches(as_source(validation_data), *shared)
         options |= {"validation_data": pipeline(tests), "validation_steps": tests.steps}
     compile_by(model, recipe, batches.steps, jit_compile)
     with contextlib.ExitStack() as held:
@@ -126,8 +119,7 @@ def fit(
             state = _resume(model, Path(out), decided, held)
             folder = Path(out) if _devices.is_first_process() else None
         run = Run(
-            *(seed, batches.steps, state, folder, checkpoint_minutes),
-            *(limit, check_finite),
+            seed, batches.steps, state, folder, checkpoint_minutes, limit, check_finite
         )
         options["callbacks"] = [run, *keras.tree.flatten([callbacks])]
         _train(model, batches, state.step, recipe.epochs, options)
@@ -154,10 +146,7 @@ def _train(
 
 
 def _settings(
-    model: keras.Model,
-    recipe: Recipe,
-    batches: Batches,
-    class_weight: Mapping[int, float] | None,
+    model: keras.Model, recipe: Recipe, batches: Batches, class_weight: Any
 ) -> dict[str, Any]:
     """What a run must have in common with the one that it resumes."""
     return {

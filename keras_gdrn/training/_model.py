@@ -28,12 +28,8 @@ def compile_by(
     model: keras.Model, recipe: Recipe, steps: int, jit_compile: bool | str
 ) -> None:
     """Compiles a model by its recipe, for epochs of so many steps."""
-    model.compile(
-        recipe.optimizer(steps),
-        recipe.loss(),
-        weighted_metrics=["accuracy"],
-        jit_compile=jit_compile,
-    )
+    options = {"weighted_metrics": ["accuracy"], "jit_compile": jit_compile}
+    model.compile(recipe.optimizer(steps), recipe.loss(), **options)
     # The variables must exist before they are restored, and before the first step is
     # traced: otherwise TensorFlow would trace it twice.
     model.optimizer.build(model.trainable_variables)

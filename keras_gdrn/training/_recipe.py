@@ -51,9 +51,8 @@ class Recipe:
         check_number("epochs", self.epochs, whole=True, lowest=1)
         check_number("batch_size", self.batch_size, whole=True, lowest=1)
         check_number("warmup_epochs", self.warmup_epochs, whole=True)
-        final = self.final_learning_rate
-        check_number("final_learning_rate", final)
-        check_number("learning_rate", self.learning_rate, lowest=final)
+        check_number("final_learning_rate", lowest := self.final_learning_rate)
+        check_number("learning_rate", self.learning_rate, lowest=lowest)
         check_number("weight_decay", self.weight_decay)
         check_number("label_smoothing", self.label_smoothing, highest=1)
         if not isinstance(self.augmentation, Augmentation):
@@ -115,7 +114,7 @@ def _second_stage(recipe: Recipe, epochs: int) -> Recipe:
     return replace(recipe, epochs=epochs, learning_rate=0.005, warmup_epochs=0)
 
 
-# The paper's trainings, by name; those of a preset have its name.
+# By name; those of a preset have its name.
 RECIPES: dict[str, Recipe] = {
     "rescaled_fashion_mnist": _FASHION,
     "rescaled_cifar10": _CIFAR10,

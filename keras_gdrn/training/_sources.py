@@ -134,19 +134,14 @@ def checked_images(images: np.ndarray, jitter: bool = False) -> np.ndarray:
     return images
 
 
-def check_label_type(labels: np.ndarray) -> None:
-    """Raises an error unless labels are numbers."""
+def as_targets(labels: np.ndarray, classes: int) -> np.ndarray:
+    """Labels `(N,)`, `(N, 1)` or one-hot as float32: `(N, classes)`."""
     if labels.dtype.kind not in "biufV":
         raise ValueError(
             "Labels must be integers, numbers of classes: number their names, "
             "for instance by `names, labels = np.unique(labels, return_inverse=True)`. "
             f"Received: labels of type {labels.dtype}, {labels.flat[:1].tolist()}"
         )
-
-
-def as_targets(labels: np.ndarray, classes: int) -> np.ndarray:
-    """Labels `(N,)`, `(N, 1)` or one-hot as float32: `(N, classes)`."""
-    check_label_type(labels)
     if labels.ndim == 2 and labels.shape[1] == classes:
         labels = labels.astype("float32")
         fits = np.all(labels >= 0, axis=1) & (np.abs(labels.sum(axis=1) - 1) < 1e-3)
@@ -161,6 +156,13 @@ def as_targets(labels: np.ndarray, classes: int) -> np.ndarray:
     message = f"Labels must number the {classes} classes of the model from 0."
     labels = _all_fit(labels, np.isin(labels, numbers), message)
     return (labels[:, None] == numbers).astype("float32")
+
+
+def checked_weights(weights: np.ndarray) -> np.ndarray:
+    """The weights of images as float32, or an error if some cannot be such."""
+    weights = weights.astype("float32")
+    fits = np.isfinite(weights) & (weights >= 0)
+    return _all_fit(weights, fits, "Weights of images must be finite and >= 0.")
 
 
 def _all_fit(values: np.ndarray, fits: np.ndarray, message: str) -> np.ndarray:

@@ -55,8 +55,7 @@ def train_in_stages(
         stages: Sequence of `Stage`, trained one after the other.
         data: As for `fit`, or a function from a `Stage` to such data.
         out: Folder of the run, made if need be.
-        max_minutes: Stop after an epoch if another one would not end within so many
-            minutes, of all stages; at least one is trained.
+        max_minutes: As for `fit`, of all stages together.
         after_stage: Function of each stage, its model and what `fit` returned.
         **options: Further arguments of `fit`. A callback that stops the training ends
             its stage, and the next one follows.

@@ -8,7 +8,16 @@ from typing import Any
 from keras_tuner.errors import FatalValueError
 
 from keras_gdrn.evaluation._test_data import DivergedError
-from keras_gdrn.training._batches import data_errors
+from keras_gdrn.training._batches import has_tensorflow
+
+
+def _data_errors() -> tuple[type[Exception], ...]:
+    """The errors that unfit data end with, at once or in a pipeline."""
+    if not has_tensorflow():
+        return (ValueError,)
+    import tensorflow as tf
+
+    return ValueError, tf.errors.InvalidArgumentError
 
 
 @contextlib.contextmanager
@@ -20,7 +29,7 @@ def data_errors_are_fatal() -> Iterator[None]:
     """
     try:
         yield
-    except data_errors() as error:
+    except _data_errors() as error:
         if isinstance(error.__cause__, DivergedError):
             raise
         raise FatalValueError(str(error)) from error

@@ -36,19 +36,23 @@ def test_jitter_in_every_order(channels):
 
 @pytest.mark.parametrize("corner", [(0, 0), (3, 0), (2, 6), (6, 6), (29, 0)])
 def test_crop_after_padding(corner):
-    (given,), padding = images(count=1), max(3, *corner) // 2 + 2
-    expected = transcription.crop(given.copy(), corner, padding)
-    steps.crop(given, np.array(corner), padding)
-    np.testing.assert_array_equal(given, expected)
+    given, padding = images(count=1), max(3, *corner) // 2 + 2
+    expected = transcription.crop(given[0].copy(), corner, padding)
+    chances = np.full((1, steps.NUMBERS), 0.5)
+    chances[0, :2] = (np.array(corner) + 0.5) / (2 * padding + 1)
+    (found,) = steps.augmented(given, chances, Augmentation(padding=padding))
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("side", [1, 4, 5, 30])
 @pytest.mark.parametrize("center", [(0, 0), (3, 8), (6, 4)])
 def test_cutout(center, side):
-    (given,) = images(count=1)
-    expected = transcription.cutout(given, center, side)
-    steps.cutout(given, np.array(center), side)
-    np.testing.assert_array_equal(given, expected)
+    given = images(count=1)
+    expected = transcription.cutout(given[0].copy(), center, side)
+    chances = np.full((1, steps.NUMBERS), 0.5)
+    chances[0, -2:] = (np.array(center) + 0.5) / given.shape[1:3]
+    (found,) = steps.augmented(given, chances, Augmentation(cutout=side))
+    np.testing.assert_array_equal(found, expected)
     assert expected[center].max() == 0
 
 

@@ -1,12 +1,6 @@
 """Training by a recipe: that it learns, and that it goes on from anywhere."""
 
 import dataclasses
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -114,50 +108,6 @@ def test_interrupted_runs_have_the_same_result(
         assert_same_weights(network(), whole)
 
 
-_SCRIPT = """
-import sys
-from tests.training.test_fit import ARRAYS, RECIPE, network
-from keras_gdrn.training import fit
-model = network()
-input()
-fit(model, RECIPE, ARRAYS, out=sys.argv[1], checkpoint_minutes=0, verbose=2)
-"""
-
-
-def has_checkpoint(folder: Path) -> bool:
-    return (folder / "checkpoint.weights.h5").exists()
-
-
-def has_rows(folder: Path) -> bool:
-    """Whether an epoch has ended."""
-    log = folder / "log.csv"
-    return log.exists() and log.read_text().count("\n") > 1
-
-
-@pytest.mark.slow
-def test_killed_twice(tmp_path):
-    """Within the first epoch, and after it."""
-    command = [sys.executable, "-c", _SCRIPT, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL}
-    processes = [  # which load all that they need at once
-        subprocess.Popen(command, env=environment, **pipes) for _ in range(2)
-    ]
-    for process, seen in zip(processes, (has_checkpoint, has_rows), strict=True):
-        process.stdin.write(b"\n")
-        process.stdin.flush()
-        while process.poll() is None and not seen(tmp_path):
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
-    whole, resumed = network(), network(seed=1)
-    fit(whole, RECIPE, ARRAYS, verbose=0)
-    found = fit(resumed, RECIPE, ARRAYS, out=tmp_path, verbose=0)
-    assert found.epoch == [0, 1, 2]
-    assert_same_weights(resumed, whole)
-
-
 @pytest.mark.usefixtures("step_by_step")
 def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
     whole, data = network(), digits()  # which serve several calls
@@ -223,6 +173,8 @@ BY_255 = r"divide .* by 255 \(`.* / 255`\). Received"
         (IMAGES, r"`data` must be arrays.*use `model.fit`. Received: a ndarray"),
         ((IMAGES, LABELS[:-1]), "as many labels as images"),
         ((*ARRAYS, np.ones(3)), "as many weights as images"),
+        ((*ARRAYS, np.arange(44) - 1.0), r"must be finite and >= 0. Received: \[-1"),
+        ((*ARRAYS, np.full(44, np.nan)), r"must be finite.* \[nan"),
         ((IMAGES, LABELS.astype(str)), r"number their names.*return_inverse.*'\d'"),
         ((IMAGES, LABELS.astype(object)), "labels of type object"),
         ((IMAGES, np.eye(7)[LABELS % 7]), r"one-hot \(N, 10\).*`model.fit`"),
