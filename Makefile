@@ -7,7 +7,8 @@ INSTALLED := $(VENV)/.installed
 
 # What does not stand on tf.data runs on the other backends too; training on JAX as well.
 ON_ALL := tests/layers tests/models tests/theory
-ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py
+ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py \
+	tests/training/test_killed.py
 
 # For daily work: the core and the files around it, without what is marked as slow.
 FAST := tests/test_kernels.py tests/test_docs.py tests/test_packaging.py tests/data \
@@ -55,6 +56,7 @@ lint: $(INSTALLED)
 
 endurance: $(INSTALLED)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m endurance
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -m endurance tests/training/test_killed.py
 
 docs: $(INSTALLED)
 	rm -rf build/docs
