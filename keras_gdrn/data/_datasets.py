@@ -138,12 +138,11 @@ _STL10_ORIGINAL = replace(
 _MNIST = replace(
     _FASHION_MNIST, name="mnist", source="mnist", class_names=tuple("0123456789")
 )
-_DIGITS = DatasetInfo(
+_DIGITS = replace(
+    _MNIST,
     name="digits",
     source="sklearn",
     image_shape=(8, 8, 1),
-    class_names=_MNIST.class_names,
-    extension="zero",
     canvas=40,
     test_canvas=40,
     train=(Slice("all", 0, 1000),),
