@@ -48,12 +48,11 @@ def test_from_a_folder_to_answers(own_data, script, main, photos, tmp_path):
     printed = main(script("predict"), "first/model.keras", photos / "dark/0.jpg")
     assert re.search(r": (dark|bright) \d+\.\d %, .*σ₀ = ", printed)
 
+    for n in range(9):  # a third class
+        write_image(photos / f"gray/{n}.png", value=90 + n)
     main(own_data, *SMALL, "--out", "second", "--start-from", "first/model.keras")
     second = keras.saving.load_model(tmp_path / "second/model.keras")
-    assert second.count_params() == model.count_params()
-    image = np.full((20, 14, 3), 99, "uint8")
-    for n in range(9):  # some of them to train on
-        Image.fromarray(image + np.uint8(n)).save(photos / f"dark/new{n}.png")
+    assert second.output_shape == (None, 3)
     with pytest.raises(SystemExit, match="other settings"):
         main(own_data, *SMALL, "--out", "first")
 
@@ -76,6 +75,16 @@ def test_each_image_is_read_once_and_its_copies_are_on_one_side(own_data, photos
         assert sides[image.tobytes()] == out
     _, _, larger = read(own_data, photos, side=24)
     np.testing.assert_array_equal(larger, held_out)
+
+
+def test_no_class_is_held_out_as_a_whole(own_data, photos):
+    _, labels, held_out = read(own_data, photos)
+    files = sorted(photos.rglob("*.*"))
+    for file, label, out in zip(files, labels, held_out, strict=True):
+        if label == 1 and not out:
+            file.unlink()
+    with pytest.raises(ValueError, match=r"none to train on for \['dark'\]"):
+        read(own_data, photos)
 
 
 @pytest.mark.parametrize(("factor", "side"), [(0.5, 4), (1.0, 8), (1.3, 11), (2.0, 16)])

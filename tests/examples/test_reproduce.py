@@ -306,6 +306,17 @@ def test_all_images_are_looked_up_before_training(reproduce, tmp_path, files):
             reproduce.run(*what, *SMOKE, "--h5", f"cifar10={short}")
 
 
+def test_those_of_the_last_run_of_a_figure_too(reproduce, monkeypatch):
+    def look_up(_, dataset, parts):
+        if dataset == "stl10":
+            raise FileNotFoundError("no STL-10")
+
+    monkeypatch.setattr(reproduce.module.Source, "look_up", look_up)
+    reproduce.instead(None)
+    with pytest.raises(SystemExit, match="no STL-10"):
+        reproduce.run("--figure", "single")
+
+
 def test_other_files_are_another_run(reproduce, tmp_path, files):
     reproduce.instead(lambda *_: None)
     command = ("digits_max", *SMOKE, "--h5")
