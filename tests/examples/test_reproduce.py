@@ -94,7 +94,7 @@ def test_a_run_in_parts_and_its_table(reproduce, tmp_path):
     assert "This run is complete" in reproduce.run(name, *SMOKE)
     with pytest.raises(SystemExit, match="seed: 0, now 5"):
         reproduce.run(name, *SMOKE, "--seed", 5)
-    printed = reproduce.run("--collect", out, "--out", "curves.png")
+    printed = reproduce.run("--collect", f"runs/{name}-smoke", "--out", "curves.png")
     assert f"reproduce.py {name} --budget smoke" in printed
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
