@@ -14,14 +14,14 @@ differences are taken, which magnifies that by up to 4 σ²: little, as long as 
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_gdrn.kernels import AxisFactors, Differences, Stencil
-from keras_gdrn.layers._grids import Grid
+from keras_gdrn.layers._grids import Grid, later
 
 
 def is_fine(axes: Sequence[AxisFactors], x, kernel) -> bool:
@@ -45,16 +45,21 @@ def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices):
         `(positions, batch, filters)`.
     """
     composed = [axis.composed for axis in axes if axis.composed]
-    smooth = _smoothed(x, [_one_pixel_more(axis.smoothing) for axis in composed])
-    smooth = ops.moveaxis(smooth, -2, 0)
-    if composed[0].smoothing.outside:
-        edges = [[0, 0], *[[1, 1]] * len(axes), [0, 0]]
-        smooth = ops.pad(smooth, edges, "symmetric")
     # Σ_α C_α σ^|α| δ^α
     jet = ops.convert_to_tensor(_jet_of_differences(composed, indices), kernel.dtype)
-    combined = ops.tensordot(jet, kernel, 1)
-    y = _convolved(smooth, combined)
+    smoothed = functools.partial(_smoothed, [axis.smoothing for axis in composed])
+    y = _convolved(x, smoothed, ops.tensordot(jet, kernel, 1))
     return ops.reshape(ops.moveaxis(y, 0, -2), (ops.shape(x)[0], -1, kernel.shape[-1]))
+
+
+def _smoothed(smoothing: Sequence[Stencil], x):
+    """`(T ⊗ T) x`, as `(batch, *spatial, channels)`, with a pixel more at each edge."""
+    smooth = _along_all([_one_pixel_more(stencil) for stencil in smoothing], x)
+    smooth = ops.moveaxis(smooth, -2, 0)
+    if not smoothing[0].outside:
+        return smooth
+    edges = [[0, 0], *[[1, 1]] * len(smoothing), [0, 0]]
+    return ops.pad(smooth, edges, "symmetric")
 
 
 def _one_pixel_more(smoothing: Stencil) -> Stencil:
@@ -64,10 +69,10 @@ def _one_pixel_more(smoothing: Stencil) -> Stencil:
     return dataclasses.replace(smoothing, pixels=smoothing.pixels + 2, entering=1)
 
 
-def _smoothed(x, stencils: list[Stencil]):
-    """`(T ⊗ T) x`, as `(*spatial, batch, channels)`."""
+def _along_all(stencils: list[Stencil], x):
+    """Each along its axis, as `(*spatial, batch, channels)`."""
 
-    def along_all(x, stencils):
+    def product(stencils, x):
         sizes = tuple(stencil.shape[1] for stencil in stencils)
         grid = Grid(x, sizes, x.shape[-1])
         for axis, stencil in enumerate(stencils):
@@ -78,42 +83,45 @@ def _smoothed(x, stencils: list[Stencil]):
     def of_variable(x):
         def gradient(*args, upstream=None):
             y_bar = args[0] if upstream is None else upstream
-            x_bar = along_all(y_bar, [stencil.T for stencil in stencils])
+            x_bar = product([stencil.T for stencil in stencils], y_bar)
             return ops.reshape(x_bar, ops.shape(x))
 
-        return along_all(x, stencils), gradient
+        return product(stencils, x), gradient
 
     return of_variable(x)
 
 
-def _convolved(x, kernel):
-    """Of `(batch, *spatial, channels)`, without what is outside."""
-    if len(x.shape) == 4 and keras.backend.backend() == "tensorflow":
-        return _convolved_by_tensorflow(x, kernel)
-    return ops.conv(x, kernel, padding="valid", data_format="channels_last")
+def _convolved(x, smoothed: Callable, kernel):
+    """Smoothed `x`, of `(batch, *spatial, channels)`, without what is outside."""
+    if len(kernel.shape) == 4 and keras.backend.backend() == "tensorflow":
+        return _convolved_by_tensorflow(x, smoothed, kernel)
+    return ops.conv(smoothed(x), kernel, padding="valid", data_format="channels_last")
 
 
-def _convolved_by_tensorflow(x, kernel):
-    """Its own gradient of the input takes almost three times as long as this."""
+def _convolved_by_tensorflow(x, smoothed: Callable, kernel):
+    """With a gradient of the input that takes a third of the time of TensorFlow's.
+
+    That of the kernel smooths once more, rather than keep what has been smoothed.
+    """
     import tensorflow as tf
 
     options = {"strides": [1] * 4, "padding": "VALID"}
 
     @tf.custom_gradient
-    def of_variables(x, kernel):
+    def of_variables(smooth, kernel):
         def gradient(y_bar):
-            margin = [[size - 1] * 2 for size in kernel.shape[:2]]
-            wide = tf.pad(y_bar, [[0, 0], *margin, [0, 0]])
-            adjoint = tf.transpose(kernel[::-1, ::-1], (0, 1, 3, 2))
-            x_bar = tf.nn.conv2d(wide, adjoint, **options)
+            again = smoothed(later(x, y_bar))
             kernel_bar = tf.raw_ops.Conv2DBackpropFilter(
-                input=x, filter_sizes=kernel.shape, out_backprop=y_bar, **options
+                input=again, filter_sizes=kernel.shape, out_backprop=y_bar, **options
             )
-            return x_bar, kernel_bar
+            margins = [[size - 1] * 2 for size in kernel.shape[:2]]
+            wide = tf.pad(y_bar, [[0, 0], *margins, [0, 0]])
+            adjoint = tf.transpose(kernel[::-1, ::-1], (0, 1, 3, 2))
+            return tf.nn.conv2d(wide, adjoint, **options), kernel_bar
 
-        return tf.nn.conv2d(x, kernel, **options), gradient
+        return tf.nn.conv2d(smooth, kernel, **options), gradient
 
-    return of_variables(x, kernel)
+    return of_variables(smoothed(x), kernel)
 
 
 def _jet_of_differences(axes: Sequence[Differences], indices) -> np.ndarray:

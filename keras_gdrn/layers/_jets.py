@@ -32,6 +32,7 @@ from keras_gdrn.layers._fine_scales import is_fine, smoothed_and_mixed
 from keras_gdrn.layers._grids import (
     Grid,
     joined,
+    later,
     length,
     on_grids,
     split,
@@ -157,7 +158,7 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
     mixed = _mixed(jet_bar, adjoint, indices, _AFTER, _BEFORE)
     x_bar = _synthesized(mixed, kernel.shape[1], transposed, _BEFORE)
     again = [
-        dataclasses.replace(x, values=_later(x.values, y_bar)) for x in coefficients
+        dataclasses.replace(x, values=later(x.values, y_bar)) for x in coefficients
     ]
     jet = _jet(again, factors, indices, _BEFORE)
     of_weights = [
@@ -165,19 +166,6 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
         for alpha in indices
     ]
     return x_bar, ops.stack(of_weights)
-
-
-def _later(x, done):
-    """`x`, but not before `done`.
-
-    Otherwise TensorFlow finds that it has computed the jet of `x` before, and keeps it.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return x
-    import tensorflow as tf
-
-    with tf.control_dependencies([done]):
-        return tf.identity(x)
 
 
 def _jet(coefficients, factors: Factors, indices, before: slice) -> Jet:
