@@ -5,11 +5,12 @@
 The scale channels have no spatial selection: a map of scores for each class at each
 scale. An object is a maximum over positions and scales; the scale gives its size. In
 training, the target is 1 where an object is, at the scale of its size. Prints precision
-and recall, at sizes that training showed and at sizes that it did not.
+and recall, at sizes that training showed, at others, and on a large image.
 """
 
 import argparse
 import os
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -21,6 +22,7 @@ from scipy.special import expit
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import SHAPES, Scenes, Shape, random_scenes
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, ScaleChannels
+from keras_gdrn.models import with_input_shape
 
 CANVAS = 64  # pixels
 SIGMA0 = (1.0, 1.4, 2.0, 2.8)
@@ -36,20 +38,26 @@ def main() -> None:
     parser.add_argument("--scenes", type=positive(int), default=600, help="to train on")
     parser.add_argument("--tests", type=positive(int), default=60, help="of each size")
     parser.add_argument("--epochs", type=positive(int), default=2)
+    parser.add_argument("--large", type=positive(int), default=1024, metavar="PIXELS")
     options = parser.parse_args()
     keras.utils.set_random_seed(0)
     model = detector()
     train = random_scenes(options.scenes, TRAINING_SIZES, seed=1)
     model.fit(train.images, targets(train), 8, options.epochs, verbose=2)
     print("size  precision  recall")
-    for size in TEST_SIZES:
-        test = random_scenes(options.tests, [size], seed=2)
-        scores = model.predict(test.images, batch_size=8, verbose=0)
+    side, sizes = options.large, [[size] for size in TEST_SIZES]
+    tests = [random_scenes(options.tests, size, seed=2) for size in sizes]
+    tests += [random_scenes(1, TEST_SIZES, seed=3, most=side // 8, canvas=side)]
+    for size, test in zip((*TEST_SIZES, "all"), tests, strict=True):
+        network, start = with_input_shape(model, test.images.shape[1:]), time.time()
+        scores = network.predict(test.images, batch_size=8, verbose=0)
+        seconds = time.time() - start
         precision, recall = precision_and_recall(
             [*map(found_objects, scores)], test.objects
         )
-        seen = "" if size in TRAINING_SIZES else "  (not in training)"
-        print(f"{size:4}  {precision:9.3f}  {recall:6.3f}{seen}")
+        note = "" if size in TRAINING_SIZES else "  (not in training)"
+        note = f"  ({side}×{side} in {seconds:.0f} s)" if size == "all" else note
+        print(f"{size:>4}  {precision:9.3f}  {recall:6.3f}{note}")
 
 
 def detector(widths=(8, 12, 12), ratio=1.5) -> keras.Model:

@@ -3,12 +3,13 @@
     python examples/segment.py
 
 trains on synthetic scenes and prints the intersection over union for each class, at
-sizes that training showed and at sizes that it did not. The scale channels have no
+sizes that training showed, at others, and on a large image. The scale channels have no
 spatial selection: their maps are pooled over scale, pixel by pixel.
 """
 
 import argparse
 import os
+import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -23,6 +24,7 @@ from keras_gdrn.layers import (
     ScaleChannels,
     ScalePooling,
 )
+from keras_gdrn.models import with_input_shape
 
 SIGMA0 = (1.0, 1.4, 2.0, 2.8)
 TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
@@ -34,18 +36,24 @@ def main() -> None:
     parser.add_argument("--scenes", type=positive(int), default=600, help="to train on")
     parser.add_argument("--tests", type=positive(int), default=60, help="of each size")
     parser.add_argument("--epochs", type=positive(int), default=2)
+    parser.add_argument("--large", type=positive(int), default=1024, metavar="PIXELS")
     options = parser.parse_args()
     keras.utils.set_random_seed(0)
     model = segmentation_network()
     train = random_scenes(options.scenes, TRAINING_SIZES, seed=1)
     model.fit(train.images, train.masks(), 8, options.epochs, verbose=2)
     print("Intersection over union\nsize  " + "".join(f"{c:>8}" for c in SHAPES))
-    for size in TEST_SIZES:
-        test = random_scenes(options.tests, [size], seed=2)
-        scores = model.predict(test.images, batch_size=8, verbose=0)
+    side, sizes = options.large, [[size] for size in TEST_SIZES]
+    tests = [random_scenes(options.tests, size, seed=2) for size in sizes]
+    tests += [random_scenes(1, TEST_SIZES, seed=3, most=side // 8, canvas=side)]
+    for size, test in zip((*TEST_SIZES, "all"), tests, strict=True):
+        network, start = with_input_shape(model, test.images.shape[1:]), time.time()
+        scores = network.predict(test.images, batch_size=8, verbose=0)
+        seconds = time.time() - start
         found = intersection_over_union(scores > 0, test.masks() > 0)
-        seen = "" if size in TRAINING_SIZES else "  (not in training)"
-        print(f"{size:4}  " + "".join(f"{value:8.3f}" for value in found) + seen)
+        note = "" if size in TRAINING_SIZES else "  (not in training)"
+        note = f"  ({side}×{side} in {seconds:.0f} s)" if size == "all" else note
+        print(f"{size:>4}  " + "".join(f"{value:8.3f}" for value in found) + note)
 
 
 def class_maps(widths=(8, 12, 12), ratio=1.5) -> keras.Model:

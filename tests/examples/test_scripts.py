@@ -160,7 +160,9 @@ def test_maps_are_trained_and_reported(script, main, name, monkeypatch):
     module = script(name)
     monkeypatch.setattr(module, "SIGMA0", (1.4, 2.8))
     monkeypatch.setattr(module, "TEST_SIZES", (14, 28))
-    printed = main(module, "--scenes", 4, "--tests", 2, "--epochs", 1)
+    few = ("--scenes", 4, "--tests", 2, "--epochs", 1, "--large", 96)
+    printed = main(module, *few)
+    assert re.search(r"^ all +[01]\.\d{3}.*\(96×96 in \d+ s\)$", printed, re.M)
     assert re.search(r"^  14 +[01]\.\d{3}", printed, re.M)
     assert re.search(r"^  28 +[01]\.\d{3}.*\(not in training\)$", printed, re.M)
 
