@@ -8,7 +8,7 @@ A network with the maximum over all positions is trained on the sizes of the sce
 (1: 17-32, 2: 33-48, 3: 49-64, 4: all), and tested once, at the end, at all 48 sizes of
 the test split. It is trained at those of six scales at which its sizes are what 17 to
 64 pixels are to the six: objects twice as large, scales twice as coarse. The test takes
-as many of the six as the validation split allows, at the sizes of the scenario alone.
+as many of the six as the validation split allows, at the sizes of the scenario.
 What is black around a small object is cut off before training, to save time.
 
 Writes `<data>-<scenario>-seed<seed>.json` and a picture into `--out`, and the network

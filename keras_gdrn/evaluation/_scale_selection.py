@@ -54,7 +54,7 @@ def scale_selection_histogram(
         model: Functional model that applies one `ScaleChannels` and one
             `ScalePooling`, such as those of `gauss_der_resnet`.
         datasets, batch_size: As `scale_generalization`; batches may also be of images
-            alone, then at all size factors.
+            without labels, then at all size factors.
 
     Returns:
         A `ScaleSelectionHistogram`.

@@ -52,7 +52,7 @@ def classify(
         object_size: Side of the object in the photograph, in pixels; by default the
             object fills the photograph, whose shorter side it is. A half to twice that
             is as good.
-        top: Number of classes to be told.
+        top: Number of classes of each answer.
 
     Returns:
         An answer for each photograph.
@@ -111,7 +111,7 @@ def decode_predictions(
     Args:
         scores: `(batch, class)`, as `model.predict` gives them.
         class_names: Names of the classes, or a model whose `Preprocess` has them.
-        top: Number of classes to be told.
+        top: Number of classes of each answer.
 
     Returns:
         For each image `(name, probability)` of so many classes, the best first.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Inches: of an image with the gap around it, and of the title above a row.
 CELL, GAP, TITLE = 1.05, 0.05, 0.25
-# Of an image beside activation maps, and of the color bar with its numbers.
+# Of an image next to activation maps, and of the color bar with its numbers.
 SIDE, BAR = 1.4, 0.4
 
 
@@ -81,7 +81,7 @@ def plot_activation_maps(
     *,
     names: Sequence[str] | None = None,
 ) -> "Figure":
-    """Images, each beside its activation maps: a row for each image.
+    """Images, each with its activation maps: a row for each image.
 
     Every map has colors of its own, from zero to its maximum, with a color bar.
 

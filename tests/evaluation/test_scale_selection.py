@@ -119,7 +119,7 @@ class TestAccuracies:
         assert found.accuracies is None
 
 
-@pytest.mark.seen_on_tensorflow("of NumPy alone")
+@pytest.mark.seen_on_tensorflow("computed by NumPy")
 class TestScaleShares:
     @pytest.mark.parametrize(
         ("scores", "pooling", "expected"),

@@ -80,7 +80,7 @@ def test_are_impulse_responses(sigma, sigma0, zero_order, epsilon):
     assert_impulse_response(found, impulse_response(layer, sigma0), epsilon)
 
 
-@pytest.mark.seen_on_tensorflow("of NumPy alone")
+@pytest.mark.seen_on_tensorflow("computed by NumPy")
 @pytest.mark.parametrize(
     ("order", "separable"), [(1, True), (2, False), (3, False), (4, True)]
 )
@@ -103,7 +103,7 @@ def test_a_trained_scale_is_taken_as_it_is_learned():
     assert_impulse_response(found, impulse_response(layer), 1e-3)
 
 
-@pytest.mark.seen_on_tensorflow("of NumPy alone")
+@pytest.mark.seen_on_tensorflow("computed by NumPy")
 def test_separable_layers_have_one_for_each_channel():
     layer = built(2, separable=True)
     layer.kernel.assign(np.eye(2))
