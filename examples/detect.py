@@ -3,7 +3,7 @@
     python examples/detect.py
 
 The scale channels have no spatial selection: a map of scores for each class at each
-scale. An object is a maximum over positions and scales; the scale tells its size. In
+scale. An object is a maximum over positions and scales; the scale gives its size. In
 training, the target is 1 where an object is, at the scale of its size. Prints precision
 and recall, at sizes that training showed and at sizes that it did not.
 """

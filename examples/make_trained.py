@@ -18,20 +18,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 
-import keras_gdrn.models
+from keras_gdrn import models
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
 from keras_gdrn.evaluation import scale_generalization
-from keras_gdrn.models import (
-    Card,
-    Preprocess,
-    architecture,
-    save_to_preset,
-    with_input_shape,
-    with_preprocess,
-)
 
-FOLDER = Path(keras_gdrn.models.__file__).parent / "trained"
+FOLDER = Path(models.__file__).parent / "trained"
 SHIFTS = (0, 4, 8, 12)  # pixels along both axes
 
 DATA = {
@@ -72,12 +64,13 @@ def main() -> None:
     record = json.loads((options.run / "results.json").read_text(encoding="utf-8"))
     trained = keras.models.load_model(options.run / "model.keras", compile=False)
     size = info.unit * info.image_shape[0]
-    model = architecture(name)
+    model = models.architecture(name)
     model.set_weights(trained.get_weights())
-    model = with_preprocess(model, Preprocess(info.class_names, size, info.extension))
+    known = models.Preprocess(info.class_names, size, info.extension)
+    model = models.with_preprocess(model, known)
     height, width, channels = model.input_shape[1:]
     side = options.canvas or info.test_canvas
-    tested = with_input_shape(model, (side, side, channels))
+    tested = models.with_input_shape(model, (side, side, channels))
 
     factors, accuracies = record["factors"], record["accuracies"][record["name"]]
     if record["experiment"]["test_limit"] or options.limit or options.canvas:
@@ -89,7 +82,7 @@ def main() -> None:
         accuracies = scale_generalization(tested, tests).accuracies
         factors = SIZE_FACTORS
     pairs = zip(factors, accuracies, strict=True)
-    card = Card(
+    card = models.Card(
         data=DATA[name],
         license="apache-2.0",
         command=f"{options.command or record['command']} (seed {record['seed']})",
@@ -105,7 +98,7 @@ def main() -> None:
         "pixels, the object in the center, with values of 0 to 1 or 0 to 255; of other "
         "sizes by `input_shape`",
     )
-    save_to_preset(model, options.out / name, card)
+    models.save_to_preset(model, options.out / name, card)
     print(card.markdown(name))
     print(f"{name}: network and card are in {options.out}")
 

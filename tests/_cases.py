@@ -4,7 +4,7 @@ import keras
 
 
 def cases(every, on_jax):
-    """Every case; on JAX these alone.
+    """Every case; on JAX only these.
 
     Outside of compiled functions JAX compiles each operation for each shape. All cases
     would take minutes there, and meet the code that other backends have been through.

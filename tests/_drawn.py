@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 # By the number of spatial dimensions: few pixels in all.
-LARGEST = {1: 40, 2: 14, 3: 6}
+MAX_SIZE = {1: 40, 2: 14, 3: 6}
 
 
 def examples(count: int):
@@ -39,7 +39,7 @@ def scales(highest: float = 8.0) -> st.SearchStrategy[float]:
 @st.composite
 def cases(draw, dtypes=("float16", "bfloat16", "float32")) -> Case:
     dimensions = draw(st.integers(1, 3))
-    size = st.integers(1, LARGEST[dimensions])
+    size = st.integers(1, MAX_SIZE[dimensions])
     sizes = tuple(draw(st.lists(size, min_size=dimensions, max_size=dimensions)))
     options = {
         "filters": draw(st.integers(1, 3)),

@@ -1,7 +1,7 @@
 """Citations of the paper: that what they name is there, and is what is meant.
 
-The numbers of sections and tables are told here with what they are about. Where the
-source of the paper is beside the project, both are checked against it.
+The numbers of sections and tables come here with their labels in the source of the
+paper. Where that is at hand, labels are looked up there.
 """
 
 import re
@@ -59,53 +59,21 @@ def cited(what: str) -> Iterator[tuple[str, str, str]]:
                 yield str(path.relative_to(ROOT)), full, one
 
 
-def labels_of(source: str) -> dict[str, str]:
-    """Labels of the paper, each with its number such as `Sec. 4.1`."""
-    numbers, found, place, tables = [0, 0, 0], {}, "", 0
-    pattern = (
-        r"\\(?P<level>(?:sub)*)section\{|\\(?P<appendix>appendix)\b"
-        r"|\\begin\{(?P<table>table)|\\label\{(?P<label>[^}]*)\}"
-    )
-    is_appendix = False
-    for match in re.finditer(pattern, source):
-        if match["label"]:
-            is_table = match["label"].startswith("tab")
-            found[match["label"]] = f"Table {tables}" if is_table else place
-        elif match["table"]:
-            tables += 1
-        elif match["appendix"]:
-            is_appendix, numbers = True, [0, 0, 0]
-        else:
-            level = len(match["level"]) // 3
-            numbers[level] += 1
-            numbers[level + 1 :] = [0] * (2 - level)
-            first = "A" if is_appendix else str(numbers[0])
-            place = "Sec. " + ".".join([first, *map(str, numbers[1 : level + 1])])
-    return found
-
-
 def test_numbers_are_those_that_are_known():
     found = {(name, f"{kind} {one}") for name, kind, one in cited(NUMBER)}
     assert not {(name, what) for name, what in found if what not in NUMBERED}
     assert {what for _, what in found} == set(NUMBERED)
 
 
-@pytest.fixture(scope="module")
-def labels() -> dict[str, str]:
-    if not SOURCE.exists():
-        pytest.skip(f"{SOURCE} is not there")
-    return labels_of(SOURCE.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("number", NUMBERED)
-def test_numbers_are_those_of_the_source(labels, number):
-    assert labels[NUMBERED[number]] == number
-
-
-def test_labels_are_those_of_the_source(labels):
+def test_labels_are_those_of_the_source():
     """A citation may leave out how a label begins, and of some alike how they end."""
     found = list(cited(LABEL))
     assert len(found) > 30
+    if not SOURCE.exists():
+        pytest.skip(f"{SOURCE} is not there")
+    source = SOURCE.read_text(encoding="utf-8")
+    labels = re.findall(r"\\label\{([^}]*)\}", source)
+    assert set(NUMBERED.values()) <= set(labels)
     for name, kind, one in found:
         pattern = re.compile(BEGIN[kind] + re.escape(one))
         assert any(map(pattern.match, labels)), (name, kind, one)

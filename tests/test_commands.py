@@ -1,11 +1,12 @@
 """Every command ends with one line, not a traceback, at what does not fit."""
 
+import argparse
 import errno
 import re
 
 import pytest
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, positive
 from tests._commands import FOLDERS, ROOT
 
 # `file` is no folder, nothing can be below it; `run` has a damaged results.json.
@@ -35,23 +36,17 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"^def main\(",
-        # Also those that argparse keeps from the errors below.
-        r"^@errors_in_one_line\(.*\)\ndef main\(",
-        # What the tests do not see, which call the main functions.
-        r'^if __name__ == "__main__":\n    main\(',
-    ],
-)
-def test_all_commands_are_here(pattern):
+def test_all_commands_are_here():
+    """Each is decorated, as `argparse` keeps some from the errors below, and called."""
+    pattern = (
+        r"^@errors_in_one_line\(.*\)\ndef main\((?s:.*)"
+        r'^if __name__ == "__main__":\n    main\('
+    )
     files = (path for folder in FOLDERS for path in folder.rglob("*.py"))
-    assert set(GIVEN) == {
-        path.relative_to(ROOT).as_posix()
-        for path in files
-        if re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
-    }
+    texts = {p.relative_to(ROOT).as_posix(): p.read_text("utf-8") for p in files}
+    commands = {name for name, text in texts.items() if "def main(" in text}
+    found = {n for n, text in texts.items() if re.search(pattern, text, re.M)}
+    assert set(GIVEN) == found == commands
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -83,7 +78,7 @@ FULL_DISK = (
         RuntimeError("Can't decrement id ref count (errno = 28)"),
     ],
 )
-def test_errors_of_what_a_command_is_told(error):
+def test_errors_of_what_does_not_fit(error):
     @errors_in_one_line(LookupError)
     def main():
         raise error
@@ -97,3 +92,10 @@ def test_errors_of_what_a_command_is_told(error):
 def test_errors_of_the_program_are_shown_whole():
     with pytest.raises(RuntimeError, match="a mistake of ours"), errors_in_one_line():
         raise RuntimeError("a mistake of ours")
+
+
+def test_options_are_positive():
+    assert (positive(int)("3"), positive(float)("0.5")) == (3, 0.5)
+    for text in ("0", "-1", "nan", "inf"):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"Received: {text}"):
+            positive(float)(text)

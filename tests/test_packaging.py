@@ -15,9 +15,8 @@ import pytest
 import keras_gdrn
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
-    "project"
-]
+TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+PROJECT = tomllib.loads(TEXT)["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]
 # Imported by another name than they are installed by.
 IMPORTED_AS = {"scikit_learn": "sklearn", "pillow": "PIL"}
@@ -43,10 +42,7 @@ def imported() -> set[str]:
 
 def private_names(path: Path) -> set[str]:
     """What a file takes of the package's inside, wherever it names or patches it."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".ipynb":
-        cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
-        text = "\n".join("".join(cell["source"]) for cell in cells)
+    text = path.read_text(encoding="utf-8").replace('\\"', '"').replace("\\n", "\n")
     names = re.findall(r"\bkeras_gdrn(?:\.\w+)*", text)
     imports = r"from (keras_gdrn[\w.]*) import (\([^)]*\)|.*)"
     for module, imported in re.findall(imports, text):
@@ -59,40 +55,19 @@ def required(requirements: list[str]) -> set[str]:
     return {IMPORTED_AS.get(name, name) for name in names}
 
 
-def test_what_is_imported_is_required():
-    extras = PROJECT["optional-dependencies"]
-    known = required(PROJECT["dependencies"] + extras["viz"] + extras["ray"])
+def test_what_is_imported_is_required_and_the_reverse():
+    extras, needed = PROJECT["optional-dependencies"], PROJECT["dependencies"]
+    known = required(needed + extras["viz"] + extras["ray"])
     # Who has JAX as backend, or uploads to Hugging Face, has installed these.
     assert imported() - {"jax", "huggingface_hub"} <= known
+    assert required(needed) - NOT_IMPORTED <= imported()
 
 
-def test_what_is_required_is_imported():
-    assert required(PROJECT["dependencies"]) - NOT_IMPORTED <= imported()
-
-
-# Benchmarks may measure the inside, as these say.
-INSIDE = {
-    "contenders.py": {
-        "keras_gdrn.layers._batch_normalization",
-        "keras_gdrn.layers._scale_scope",
-    },
-    "data.py": {
-        "keras_gdrn.data._rescaled.original_arrays",
-        "keras_gdrn.training._batches",
-        "keras_gdrn.training._sources",
-    },
-    "peer_networks.py": {"keras_gdrn.layers._scale_scope"},
-    "windows.py": {"keras_gdrn.kernels._discrete", "keras_gdrn.kernels._factors"},
-}
-
-
-@pytest.mark.parametrize("folder", ["examples", "tuning", "benchmarks"])
+@pytest.mark.parametrize("folder", ["examples", "tuning"])
 def test_what_uses_the_package_needs_no_private_name(folder):
-    allowed = INSIDE if folder == "benchmarks" else {}
-    paths = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
-    sources = [path for path in paths if path.suffix in (".py", ".ipynb")]
-    found = {path.name: names for path in sources if (names := private_names(path))}
-    assert sources and found == allowed
+    """Benchmarks may measure the inside."""
+    paths = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ipynb")]
+    assert paths and not {path.name: n for path in paths if (n := private_names(path))}
 
 
 def test_there_is_one_address():

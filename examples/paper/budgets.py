@@ -43,31 +43,25 @@ class Small:
     tuned: Phase = Phase(1, 20000)  # of several channels, trained as one before
     joint: Phase = Phase(3, 20000)  # of several channels from the beginning
     test_limit: int | None = 1000  # test images of each size
-    scale_dropout: float | None = None  # if not the network's own
+    scale_dropout: float | None = None  # by default the network's own
 
 
 _MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, Phase(6))
-_STL10 = (12, 16, 24, 32)
+_CIFAR10 = Small((16, 24, 32, 48), 1.6, 48, 64, Phase(8, 20000), tuned=Phase(1, 10000))
+_STL10 = Small((12, 16, 24, 32), 1.9, 96, 192, Phase(12), test_limit=200)
 SMALL = {
     "mnist": replace(_MNIST, test_limit=2500),
     "fashion_mnist": _MNIST,
-    "cifar10": Small(
-        (16, 24, 32, 48), 1.6, 48, 64, one=Phase(8, 20000), tuned=Phase(1, 10000)
-    ),
-    "stl10": Small(
-        *(_STL10, 1.9, 96, 192, Phase(12)),
-        tuned=Phase(1),
-        joint=Phase(6),
-        test_limit=200,
-    ),
-    "stl10_original": Small(_STL10, 2.2, 96, 96, one=Phase(12), test_limit=None),
+    "cifar10": _CIFAR10,
+    "stl10": replace(_STL10, tuned=Phase(1), joint=Phase(6)),
+    "stl10_original": replace(_STL10, ratio=2.2, test_canvas=96, test_limit=None),
 }
 # The same networks on all images, and tested on all: some hours instead of one.
 _ALL = {"tuned": Phase(1), "joint": Phase(3), "test_limit": None}
 MEDIUM = {
     "mnist": replace(_MNIST, one=Phase(10), **_ALL),
     "fashion_mnist": replace(_MNIST, one=Phase(10), **_ALL),
-    "cifar10": replace(SMALL["cifar10"], one=Phase(8), **_ALL),
+    "cifar10": replace(_CIFAR10, one=Phase(8), **_ALL),
     "stl10": replace(SMALL["stl10"], one=Phase(30), test_limit=None),
     "stl10_original": replace(SMALL["stl10_original"], one=Phase(30)),
 }
@@ -115,12 +109,8 @@ def _reduced(full: Experiment, small: Small) -> Experiment:
     side = small.test_canvas if full.plain else small.canvas
     share = network.separable_blocks / (len(network.widths) - 1)
     dropout = small.scale_dropout
-    reduced = replace(
-        full,
-        stages=tuple(_stages(full, small)),
-        test_canvas=small.test_canvas,
-        test_limit=small.test_limit,
-    )
+    test = {"test_canvas": small.test_canvas, "test_limit": small.test_limit}
+    reduced = replace(full, stages=tuple(_stages(full, small)), **test)
     return with_network(
         reduced,
         input_shape=(side, side, network.input_shape[-1]),
@@ -143,44 +133,39 @@ def _stages(full: Experiment, small: Small) -> Iterator[Stage]:
             recipe = replace(first.recipe, warmup_epochs=0)
             again = replace(first, name="restart", recipe=recipe)
             yield _shortened(again, small.restart, batch_size=64)
-    for stage in further:
-        yield _shortened(stage, small.tuned, batch_size=32)
+    yield from (_shortened(stage, small.tuned, batch_size=32) for stage in further)
 
 
 def _shortened(stage: Stage, phase: Phase, batch_size: int) -> Stage:
-    recipe = stage.recipe
+    old, epochs = stage.recipe, phase.epochs
+    warmup = min(math.ceil(epochs * old.warmup_epochs / old.epochs), epochs - 1)
+    recipe = replace(old, epochs=epochs, batch_size=batch_size, warmup_epochs=warmup)
     if phase.padding is not None:
-        augmentation = replace(recipe.augmentation, padding=phase.padding)
+        augmentation = replace(old.augmentation, padding=phase.padding)
         recipe = replace(recipe, augmentation=augmentation)
     if phase.learning_rate is not None:
         recipe = replace(recipe, learning_rate=phase.learning_rate)
-    share = recipe.warmup_epochs / recipe.epochs
-    recipe = replace(
-        recipe,
-        epochs=phase.epochs,
-        batch_size=batch_size,
-        warmup_epochs=min(math.ceil(share * phase.epochs), phase.epochs - 1),
-    )
     return replace(stage, recipe=recipe, limit=phase.limit)
 
 
 def _smoke(full: Experiment) -> Experiment:
     """To see that it runs: a tiny network, on a few of scikit-learn's digits."""
-    stages = []
-    for stage in full.stages:
+
+    def tiny(stage: Stage) -> Stage:
         recipe = replace(stage.recipe, epochs=1, batch_size=10, warmup_epochs=0)
-        stages.append(replace(stage, recipe=recipe, sigma0=stage.sigma0[:2], limit=20))
-    tiny = replace(
+        return replace(stage, recipe=recipe, sigma0=stage.sigma0[:2], limit=20)
+
+    smoke = replace(
         full,
         dataset="digits",
-        stages=tuple(stages),
+        stages=tuple(map(tiny, full.stages)),
         test_sigma0=full.test_sigma0 and full.test_sigma0[:3],
         factors=full.factors[:2],
         test_canvas=24,
         test_limit=10,
     )
     return with_network(
-        tiny,
+        smoke,
         input_shape=(24, 24, 1),
         widths=(2, 3),
         sigma0=full.network.sigma0[:2],

@@ -27,31 +27,18 @@ class Stage(training.Stage):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A network, how it is trained and how it is tested.
+    """A network, how it is trained and how it is tested."""
 
-    Args:
-        what: Where it is in the paper.
-        dataset: A key of `keras_gdrn.data.DATASETS`.
-        network: Its architecture; `input_shape` is that of the training images.
-        stages: Stages, one after the other, each from the weights of the one before.
-        test_sigma0: Scale channels in the test; by default those of the last stage.
-        factors: Size factors of the test images.
-        test_canvas: Pixels of the test images' canvas; by default the data set's.
-        test_limit: Test on only so many images of each size.
-        plain: Train a plain residual network of the same widths instead.
-        separate_statistics: Normalize each scale channel by itself in training.
-    """
-
-    what: str
-    dataset: str
-    network: Architecture
-    stages: tuple[Stage, ...]
-    test_sigma0: tuple[float, ...] | None = None
-    factors: tuple[float, ...] = SIZE_FACTORS
-    test_canvas: int | None = None
-    test_limit: int | None = None
-    plain: bool = False
-    separate_statistics: bool = False
+    what: str  # where it is in the paper
+    dataset: str  # a key of `keras_gdrn.data.DATASETS`
+    network: Architecture  # its `input_shape` is that of the training images
+    stages: tuple[Stage, ...]  # each from the weights of the one before
+    test_sigma0: tuple[float, ...] | None = None  # by default those of the last stage
+    factors: tuple[float, ...] = SIZE_FACTORS  # size factors of the test images
+    test_canvas: int | None = None  # pixels; by default the data set's
+    test_limit: int | None = None  # test images of each size; by default all
+    plain: bool = False  # a plain residual network of the same widths instead
+    separate_statistics: bool = False  # each scale channel is normalized by itself
 
 
 EXPERIMENTS: dict[str, Experiment] = {}
@@ -138,10 +125,8 @@ def _mnist() -> None:
     network = replace(ARCHITECTURES["rescaled_fashion_mnist"], boundary="symmetric")
     stages = _pretrained("rescaled_fashion_mnist", augmentation=Augmentation())
     _add("mnist", "beyond the paper: MNIST", "mnist", network, stages)
-    what, control = (
-        "control: plain residual network",
-        (replace(stages[0], name="training"),),
-    )
+    control = (replace(stages[0], name="training"),)
+    what = "control: plain residual network"
     _add("mnist_plain", what, "mnist", network, control, plain=True)
 
 

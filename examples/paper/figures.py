@@ -22,17 +22,11 @@ COLUMNS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A figure of the paper.
+    """A figure of the paper: panels of curves, and of scale selection."""
 
-    Args:
-        where: Where it is in the paper.
-        curves: For each panel of curves its data set and its runs.
-        histograms: The run of each panel of scale selection.
-    """
-
-    where: str
-    curves: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    histograms: tuple[str, ...] = ()
+    where: str  # in the paper
+    curves: Mapping[str, tuple[str, ...]]  # the runs of each panel, by its data set
+    histograms: tuple[str, ...] = ()  # the run of each panel
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -45,16 +39,16 @@ def _with_poolings(dataset: str, *suffixes: str) -> tuple[str, ...]:
     return tuple(f"{dataset}_{p}{suffix}" for suffix in suffixes for p in POOLINGS)
 
 
-def _smoothing(run: str) -> float:
-    return EXPERIMENTS[run].stages[0].recipe.label_smoothing
+def _is_smoothed(run: str) -> bool:
+    return EXPERIMENTS[run].stages[0].recipe.label_smoothing > 0
 
 
 def _label_smoothing(dataset: str) -> tuple[str, ...]:
     """All three poolings with label smoothing, then without."""
     ends = ("", "_with_label_smoothing", "_without_label_smoothing")
-    runs = [f"{dataset}_{p}{end}" for p in POOLINGS for end in ends]
-    known = [run for run in runs if run in EXPERIMENTS]
-    return tuple(sorted(known, key=lambda run: not _smoothing(run)))
+    runs = (f"{dataset}_{p}{end}" for p in POOLINGS for end in ends)
+    known = (run for run in runs if run in EXPERIMENTS)
+    return tuple(sorted(known, key=_is_smoothed, reverse=True))
 
 
 # Without the zero-order term, and with it.
@@ -72,40 +66,36 @@ def _of(datasets: Sequence[str]) -> dict[str, Figure]:
         return {dataset: _with_poolings(dataset, *suffixes) for dataset in datasets}
 
     zero = {dataset: _ZERO_ORDER[dataset] for dataset in datasets}
+    single = {dataset: (f"{dataset}_single",) for dataset in datasets}
     smoothing = {dataset: _label_smoothing(dataset) for dataset in datasets}
+    with_zero = tuple(run for _, run in zero.values())
     separable = tuple(f"{dataset}_max_separable" for dataset in datasets)
     return {
         "poolings": Figure("Sec. 6.2, scale generalization", curves("")),
-        "zero_order": Figure(
-            "Sec. 7.1, zero-order term", zero, tuple(run for _, run in zero.values())
-        ),
-        "single": Figure(
-            "A.1, one scale channel", {d: (f"{d}_single",) for d in datasets}
-        ),
+        "zero_order": Figure("Sec. 7.1, zero-order term", zero, with_zero),
+        "single": Figure("A.1, one scale channel", single),
         "separable": Figure("A.2, depthwise-separable", curves("", "_separable")),
-        "separable_scale_selection": Figure(
-            "A.2, scale selection", histograms=separable
-        ),
+        "separable_scale_selection": Figure("A.2, scale selection", {}, separable),
         "label_smoothing": Figure("A.3, label smoothing", smoothing),
         "pretrained": Figure("A.4, pre-training", curves("", "_pretrained")),
         "dense": Figure("A.5, denser scale channels", curves("", "_dense")),
     }
 
 
+_PLAIN_LABELS = [run for run in _label_smoothing("cifar10") if not _is_smoothed(run)]
 FIGURES = {
     "cifar10_scale_selection": Figure(
-        "Sec. 6.2, scale selection on CIFAR-10",
-        histograms=tuple(r for r in _label_smoothing("cifar10") if not _smoothing(r)),
+        "Sec. 6.2, scale selection on CIFAR-10", {}, tuple(_PLAIN_LABELS)
     ),
     "stl10_scale_selection": Figure(
-        "Sec. 6.2, scale selection on STL-10", histograms=_with_poolings("stl10", "")
+        "Sec. 6.2, scale selection on STL-10", {}, _with_poolings("stl10", "")
     ),
     **_of(RESCALED),
 }
 for _dataset in RESCALED:
     FIGURES |= {f"{name}_{_dataset}": of for name, of in _of((_dataset,)).items()}
     FIGURES[f"{_dataset}_label_smoothing_scale_selection"] = Figure(
-        "A.3, scale selection", histograms=_label_smoothing(_dataset)
+        "A.3, scale selection", {}, _label_smoothing(_dataset)
     )
 
 
@@ -123,13 +113,14 @@ def listing(budget: str) -> str:
         sections.setdefault(experiment.what, []).append(line)
     for name, figure in FIGURES.items():
         sections.setdefault(figure.where, []).append(f"  --figure {name}")
-
-    def order(what: str) -> tuple:  # appendices after sections
-        return not what.startswith("Sec."), not what.startswith("A."), what
-
-    parts = ["\n".join([what, *sections[what]]) for what in sorted(sections, key=order)]
-    parts.append(f"Epochs × images in scale channels, --budget {budget}. A run begins")
-    return "\n\n".join(parts) + " with the time that it takes."
+    # Appendices after sections, and what is not the paper's last.
+    order = sorted(sections, key=lambda w: (w[:4] != "Sec.", w[:2] != "A.", w))
+    parts = ["\n".join([what, *sections[what]]) for what in order]
+    parts.append(
+        f"Epochs × images in scale channels, --budget {budget}. A run begins with the "
+        "time that it takes."
+    )
+    return "\n\n".join(parts)
 
 
 def draw(figure: Figure, folders: Mapping[str, Path], file: Path) -> None:
@@ -154,9 +145,8 @@ def draw(figure: Figure, folders: Mapping[str, Path], file: Path) -> None:
         plot_scale_generalization(curves, axes=axes)
         axes.set_ylabel(f"accuracy on {dataset} [%]")
     for run in figure.histograms:
-        names = ("factors", "sigma0", "scale_selection")
+        names, axes = ("factors", "sigma0", "scale_selection"), next(panels)
         values = (np.array(records[run][name]) for name in names)
-        axes = next(panels)
         plot_scale_selection_histogram(ScaleSelectionHistogram(*values), axes=axes)
         axes.set_title(run)
     for axes in panels:

@@ -1,7 +1,6 @@
-"""Where images come from: TensorFlow Datasets, or a folder of HDF5 files."""
+"""Where images come from: TensorFlow Datasets, or folders of HDF5 files."""
 
 import dataclasses
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,7 @@ import tensorflow as tf
 from keras_gdrn.data import DATASETS, rescaled, rescaled_h5
 
 # A split, a size factor and a canvas.
-Part = tuple[str, float, tuple[int, int]]
-# Words in the names of files, without signs, and their data sets: the first one counts.
-NAMED = {
-    "fashion": "fashion_mnist",
-    "stl10original": "stl10_original",
-    **{name: name for name in ("mnist", "cifar10", "stl10", "digits")},
-}
+Part = tuple[str, float, int | tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,11 +35,7 @@ class Source:
         return data
 
     def look_up(self, dataset: str, parts: Iterable[Part]) -> str | list[str]:
-        """Finds images before they are needed; what tells them from others.
-
-        Raises:
-            FileNotFoundError, ValueError: If some are not there, or are of another set.
-        """
+        """Finds images before they are needed; returns how they differ from others."""
         for split, factor, canvas in parts:
             self.batches(dataset, split, factor, canvas=canvas, limit=1)
         if not self.h5:
@@ -71,20 +60,16 @@ def named_folder(text: str) -> tuple[str, Path]:
 
 
 def _check(part: Any, dataset: str, is_test: bool) -> None:
-    """Refuses what are not the images of this data set, by all that can be seen."""
-    info, name = DATASETS[dataset], re.sub(r"\W|_", "", part.path.name.lower())
-    named = next((NAMED[word] for word in NAMED if word in name), dataset)
-    side = info.test_canvas if is_test else info.canvas
-    height, width, channels = part.image_shape
+    """Refuses images of another size, or of other classes, than the data set's."""
+    info, (height, width, channels) = DATASETS[dataset], part.image_shape
+    side, classes = info.test_canvas if is_test else info.canvas, part.labels.max() + 1
     # Of what is black there may be more: MNIST Large Scale has 112x112.
     large = info.extension == "zero" and min(height, width) >= side
-    classes = int(part.labels.max()) + 1
+    fits = channels == info.image_shape[-1] and (large or height == width == side)
     few = is_test and classes < info.classes  # of few images
-    fits = named == dataset and channels == info.image_shape[-1]
-    fits &= large or height == width == side
-    if not (fits and (few or classes == info.classes)):
+    if not fits or not (few or classes == info.classes):
         raise ValueError(
-            f"{part.path} must have images of {dataset}: "
-            f"{side}x{side}x{info.image_shape[-1]}, {info.classes} classes. Received: "
-            f"{part.key} of {named}, {height}x{width}x{channels}, {classes} classes"
+            f"{part.path} must have images of {dataset}: {side}x{side}x"
+            f"{info.image_shape[-1]}, {info.classes} classes. Received: "
+            f"{part.key}, {height}x{width}x{channels}, {classes} classes"
         )

@@ -42,14 +42,10 @@ def write_record(out: Path, record: Mapping[str, Any]) -> None:
 def read_records(folders: Iterable[Path]) -> dict[str, dict[str, Any]]:
     """The records of those of the runs that are complete, by their folders."""
     files = {str(folder): folder / "results.json" for folder in folders}
-    found = {
-        name: json.loads(file.read_text(encoding="utf-8"))
-        for name, file in files.items()
-        if file.exists()
-    }
+    found = {name: file for name, file in files.items() if file.exists()}
     if not found:
         raise FileNotFoundError(f"there is no results.json in {', '.join(files)}")
-    return found
+    return {n: json.loads(f.read_text(encoding="utf-8")) for n, f in found.items()}
 
 
 def networks(records: Records) -> Iterator[tuple[str, str, dict[float, float]]]:
@@ -84,7 +80,8 @@ def report(records: Records) -> str:
     rows = [["network", *map(size_label, factors)]]
     for _, label, own in networks(records):
         cells = [f"{100 * own[f]:.2f}" if f in own else "–" for f in factors]
-        rows.append([_words(label), *cells])
+        # May be broken into lines, as a narrow column needs it.
+        rows.append([label.replace("_", " "), *cells])
     title = "Accuracy in percent at each size factor (training: 1)."
     notes = "\n".join(map(_note, records.values()))
     return "\n\n".join([title, markdown_table(rows), notes])
@@ -107,22 +104,17 @@ def over_seeds(records: Records) -> str:
             columns = *table.T, table.mean(axis=1)
             label = f"{name} ({runs[0][0]}, …)" if times[name] > 1 else name
             cells = map(_mean_and_deviation, columns)
-            rows.append([_words(label), str(len(runs)), *cells])
+            rows.append([label.replace("_", " "), str(len(runs)), *cells])
     title = "Accuracy in percent: mean and standard deviation over the seeds."
     return f"{title}\n\n{markdown_table(rows)}"
 
 
-def _words(name: str) -> str:
-    """A name that may be broken into lines, as a narrow column needs it."""
-    return name.replace("_", " ")
-
-
 def _mean_and_deviation(values: np.ndarray) -> str:
     """The deviation may come on a line of its own, but with its sign."""
-    mean = f"{values.mean():.1f}"
-    if len(values) == 1:
-        return mean
-    return f"{mean} ±\N{NO-BREAK SPACE}{values.std(ddof=1):.1f}"
+    deviation = (
+        f" ±\N{NO-BREAK SPACE}{values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    )
+    return f"{values.mean():.1f}{deviation}"
 
 
 def _note(record: Mapping[str, Any]) -> str:

@@ -7,11 +7,10 @@
 
 A run's folder, by default `runs/<name>-<budget>`, gets logs and checkpoints, at the end
 the accuracies (results.md, results.json), pictures and model.keras. Interrupted at any
-moment, the same command goes on. `--figure` runs or resumes all that a figure compares,
-each into its folder, and draws it to `runs/<figure>-<budget>.png`, with a table; what
-runs have in common is trained once. `--collect` prints a table of several runs by their
-folders, with `--seeds` mean and standard deviation over seeds; with `--out curves.png`
-it draws the curves.
+moment, the same command goes on. `--figure` runs or resumes what a figure compares and
+draws it to `runs/<figure>-<budget>.png`, with a table; what runs have in common is
+trained once. `--collect` prints a table of several runs by their folders, with
+`--seeds` means and standard deviations; with `--out curves.png` it draws the curves.
 
 `--budget`: `smoke` shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours of two cores, with narrower networks and fewer images and epochs
@@ -23,13 +22,10 @@ Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files suc
 authors'; of several data sets, `--h5 cifar10=FOLDER --h5 stl10=FOLDER`. All are looked
 up before any training.
 
-Some options replace what the budget says: `--receptive-field`, the half-width of what
-is evaluated in standard deviations (`auto`; `whole`, which is the paper's),
-`--head-initializer` (`he_uniform` is the paper's; with `positive`, no class of a single
-channel is lost), `--subpixel`, `--widths`, `--canvas`. `--start-from RUN` takes over
-the stages of one scale channel of another run, or its first. On several machines, on
-JAX: on each the same command with KERAS_BACKEND=jax and `--machines HOST:PORT COUNT
-NUMBER`, where HOST is the machine with the NUMBER 0, which writes the folder.
+Options for the network replace those of the budget. `--start-from RUN` takes over the
+stages of one scale channel of another run, or its first. On several machines, on JAX:
+on each the same command with KERAS_BACKEND=jax and `--machines HOST:PORT COUNT NUMBER`,
+where HOST is the machine with the NUMBER 0, which writes the folder.
 """
 
 import argparse
@@ -37,8 +33,9 @@ import contextlib
 import dataclasses
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 # Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -64,6 +61,9 @@ from keras_gdrn.training import (
 )
 from keras_gdrn.visualization import plot_scale_generalization
 
+# Options that replace a field of the network.
+FIELDS = ("head_initializer", "receptive_field", "subpixel", "widths")
+
 
 @errors_in_one_line()
 def main() -> None:
@@ -86,36 +86,31 @@ def main() -> None:
         if not is_first_process():
             options.out, options.start_from = Path(unused), None
         try:
-            (reproduce_figure if options.figure else reproduce)(options)
+            reproduce(options)
         except OutOfTime:
             print("Out of time; the same command goes on.")
 
 
 def reproduce(options: argparse.Namespace) -> None:
-    """Runs or resumes the experiment in its folder, or prints what is there already."""
-    out = options.out or Path("runs") / f"{options.name}-{options.budget}"
-    if not complete(options.name, out, options) and is_first_process():
-        print((out / "results.md").read_text(encoding="utf-8"))
-        print(f"This run is complete; its results are in {out}")
-
-
-def reproduce_figure(options: argparse.Namespace) -> None:
-    """Runs or resumes what a figure needs, and draws it."""
-    figure, root = FIGURES[options.figure], options.out or Path("runs")
-    options.max_minutes = limit = TimeLimit(options.max_minutes)
-    folders = {name: root / f"{name}-{options.budget}" for name in figure.runs}
-    if is_first_process():
+    """Runs or resumes an experiment, or all that a figure needs, and draws it."""
+    figure, root = FIGURES.get(options.figure), options.out or Path("runs")
+    names = figure.runs if figure else (options.name,)
+    folders = {name: root / f"{name}-{options.budget}" for name in names}
+    if options.name and options.out:
+        folders = {options.name: options.out}
+    if figure and is_first_process():
         for name, folder in folders.items():
             if not (folder / "results.json").exists():
                 experiment = chosen(name, options)
                 options.source.look_up(experiment.dataset, parts(experiment))
-    for place, name in enumerate(figure.runs):
+    options.max_minutes = limit = TimeLimit(options.max_minutes)
+    for place, name in enumerate(names):
         if from_first_process(lambda: limit.is_reached(0)):
             raise OutOfTime
-        other = start_for(name, figure.runs[:place])
-        options.start_from = folders[other] if other and is_first_process() else None
+        if figure and is_first_process():
+            options.start_from = folders.get(start_for(name, names[:place]))
         complete(name, folders[name], options)
-    if is_first_process():
+    if figure and is_first_process():
         file = root / f"{options.figure}-{options.budget}.png"
         draw(figure, folders, file)
         print(f"{figure.where}: {file}, with its table")
@@ -129,14 +124,13 @@ def start_for(run: str, others: Iterable[str]) -> str | None:
         of = EXPERIMENTS[name]
         if len(of.stages[0].sigma0) == 1:
             of = with_network(of, scale_pooling="max", sigma0=())
-        how = of.plain, of.separate_statistics
-        return of.stages[0], of.network, of.dataset, *how
+        return of.stages[0], of.network, of.dataset, of.plain, of.separate_statistics
 
     return next((o for o in others if o != run and start(o) == start(run)), None)
 
 
-def complete(name: str, out: Path, options: argparse.Namespace) -> bool:
-    """Runs an experiment to its end; `False` if that has been done before."""
+def complete(name: str, out: Path, options: argparse.Namespace) -> None:
+    """Runs an experiment to its end, or shows what is in its folder already."""
     experiment = chosen(name, options)
     with contextlib.ExitStack() as held:
 
@@ -149,14 +143,15 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> bool:
             needed = [] if done and not options.source.h5 else parts(experiment)
             images = options.source.look_up(experiment.dataset, needed)
             claim_folder(out, settings(experiment, options.seed, images))
-            if not done:
+            if done:
+                print((out / "results.md").read_text(encoding="utf-8"))
+                print(f"This run is complete; its results are in {out}")
+            else:
                 print(f"{name}: about {time:,.1f} h of one core of an AMD EPYC")
             return done
 
-        if from_first_process(is_complete):
-            return False
-        run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
-    return True
+        if not from_first_process(is_complete):
+            run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
 
 
 def settings(experiment: Experiment, seed: int, images: object) -> dict:
@@ -170,10 +165,8 @@ def settings(experiment: Experiment, seed: int, images: object) -> dict:
 def chosen(name: str, options: argparse.Namespace) -> Experiment:
     """An experiment in its budget, with the options that replace its network's own."""
     experiment = within(EXPERIMENTS[name], options.budget)
-    fields = ("subpixel", "head_initializer", "widths")
-    changes = {of: value for of in fields if (value := getattr(options, of))}
-    if options.receptive_field != "budget":
-        changes["receptive_field"] = options.receptive_field
+    given = vars(options)
+    changes = {field: given[field] for field in FIELDS if field in given}
     if options.canvas:
         channels = experiment.network.input_shape[-1]
         changes["input_shape"] = (options.canvas, options.canvas, channels)
@@ -200,14 +193,17 @@ def parse() -> argparse.Namespace:
     add("--h5", **h5, help="read HDF5 files, of a data set or of all")
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, metavar="RUN", help="take over its first stages")
-    add("--receptive-field", type=receptive_field, default="budget", metavar="Q")
-    add("--subpixel", **flag, help="fine channels look between the pixels")
-    add("--head-initializer", choices=HEAD_INITIALIZERS)
-    add("--widths", nargs="+", type=count, metavar="N", help="of the stem and blocks")
+    own = {"default": argparse.SUPPRESS}  # by default the budget's
+    half_width = number_or(positive(float), auto="auto", whole=None)
+    text = "of what is evaluated, in standard deviations; the paper's: whole"
+    add("--receptive-field", type=half_width, metavar="Q", **own, help=text)
+    add("--subpixel", **flag, **own, help="fine channels look between the pixels")
+    text = "the paper's: he_uniform; by positive, a single channel keeps all classes"
+    add("--head-initializer", choices=HEAD_INITIALIZERS, **own, help=text)
+    add("--widths", nargs="+", type=count, metavar="N", **own, help="stem and blocks")
     add("--canvas", type=count, help="side of the training images in pixels")
     add("--mixed-precision", choices=("float16", "bfloat16"))
-    add("--jit", **flag, help="compile by XLA (a GPU does by default)")
-    add("--tensorboard", **flag, help="write logs for TensorBoard")
+    devices = number_or(int, all="all")
     add("--devices", type=devices, metavar="N", help="GPUs to train on; `all` of them")
     add("--machines", nargs=3, metavar=("HOST:PORT", "COUNT", "NUMBER"))
     options = parser.parse_args()
@@ -221,14 +217,13 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def receptive_field(text: str) -> float | str | None:
-    if text == "whole":
-        return None
-    return text if text in ("auto", "budget") else positive(float)(text)
+def number_or(kind: Callable, **words: str | None) -> Callable:
+    """The type of an option that is a number, or one of these words."""
 
+    def number(text: str) -> Any:
+        return words[text] if text in words else kind(text)
 
-def devices(text: str) -> int | str:
-    return text if text == "all" else int(text)
+    return number
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import itertools
-import math
 import shutil
 import sys
 import time
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 from experiments import Experiment, Stage
 from images import Part
@@ -43,11 +41,8 @@ TEST_BATCH, MAP_BYTES = 50, 2**29
 def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
     """Trains and tests; may raise `OutOfTime`, after which the same call goes on.
 
-    Args:
-        name: Name of the experiment.
-        experiment: The experiment.
-        options: `out`, `seed`, `source`, `max_minutes`, `start_from` (the folder of
-            another run), `jit`, `tensorboard` and `devices`.
+    The `options` are `out`, `seed`, `source`, `max_minutes`, `start_from` (the folder
+    of another run) and `devices`.
     """
     start = time.perf_counter()
     weights, seconds = train(experiment, options)
@@ -63,9 +58,8 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         result = evaluate(model, experiment, options.source)
         results[name if last else f"{name}, {stage.name}"] = result
     seconds["in all"] = time.perf_counter() - start
-    extent = experiment.network.receptive_field
+    extent = None if experiment.plain else experiment.network.receptive_field
     centered = experiment.network.spatial_selection == "center"
-    whole = experiment.plain or not (centered and extent)
     record = {
         "name": name,
         "experiment": dataclasses.asdict(experiment),
@@ -73,7 +67,7 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         "seconds": seconds,
         "parameters": parameters(model),
         "policy": keras.config.dtype_policy().name,
-        "maps": "whole" if whole else f"windows ({extent})",
+        "maps": f"windows ({extent})" if extent and centered else "whole",
         "factors": list(experiment.factors),
         "accuracies": {of: r.accuracies.tolist() for of, r in results.items()},
     }
@@ -88,9 +82,7 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
     write_record(options.out, record)
 
 
-def train(
-    experiment: Experiment, options: argparse.Namespace
-) -> tuple[dict[str, list[np.ndarray]], dict[str, float]]:
+def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, dict]:
     """The weights after each stage, and the seconds that its epochs took, by name."""
     stages = experiment.stages
     if experiment.plain:  # without scale channels
@@ -98,8 +90,6 @@ def train(
     if options.start_from:
         take_over(stages, options.start_from, options.out)
     weights, seconds = {}, {}
-    logs = options.out / "tensorboard"
-    callbacks = [keras.callbacks.TensorBoard(logs)] if options.tensorboard else []
 
     def after_stage(stage: Stage, model: keras.Model, history: Any) -> None:
         weights[stage.name] = model.get_weights()
@@ -128,8 +118,6 @@ def train(
             seed=options.seed,
             max_minutes=options.max_minutes,
             after_stage=after_stage,
-            jit_compile=True if options.jit else "auto",
-            callbacks=callbacks,
             verbose=VERBOSE,
         )
     return weights, seconds
@@ -146,9 +134,7 @@ def take_over(stages: Sequence[Stage], other: Path, out: Path) -> None:
             shutil.copytree(other / stage.name, out / stage.name)
 
 
-def network(
-    experiment: Experiment, sigma0: tuple[float, ...], seed: int
-) -> keras.Model:
+def network(experiment: Experiment, sigma0: Sequence[float], seed: int) -> keras.Model:
     """The network with scale channels at `sigma0`, as its training begins."""
     keras.utils.set_random_seed(seed)
     of = experiment.network
@@ -159,43 +145,37 @@ def network(
 
 def evaluate(model: keras.Model, experiment: Experiment, source: Any) -> Any:
     """Accuracy at each size factor and, where there are scales, which decide."""
-    canvas = test_canvas(experiment)
-    model = with_input_shape(model, (*canvas, model.input_shape[-1]))
+    side = test_side(experiment)
+    model = with_input_shape(model, (side, side, model.input_shape[-1]))
     scales = 1 if experiment.plain else len(model.get_layer("scale_channels").sigma0)
-    options = {
-        "canvas": canvas,
-        "limit": experiment.test_limit,
-        "batch_size": test_batch(experiment, scales),
-    }
+    batch_size = test_batch(experiment, scales)
+    how = {"canvas": side, "limit": experiment.test_limit, "batch_size": batch_size}
 
     def images_at(factor: float) -> Iterator[tuple]:
         print(f"  size factor {size_label(factor)}", flush=True)
-        yield from source.batches(experiment.dataset, "test", factor, **options)
+        yield from source.batches(experiment.dataset, "test", factor, **how)
 
     tests = {factor: images_at(factor) for factor in experiment.factors}
-    return (scale_generalization if experiment.plain else scale_selection_histogram)(
-        model, tests
-    )
+    test = scale_generalization if experiment.plain else scale_selection_histogram
+    return test(model, tests)
 
 
 def test_batch(experiment: Experiment, scales: int) -> int:
     """How many images at a time: their widest maps need `MAP_BYTES` at most."""
-    values = (
-        scales * max(experiment.network.widths) * math.prod(test_canvas(experiment))
-    )
+    values = scales * max(experiment.network.widths) * test_side(experiment) ** 2
     return max(1, min(TEST_BATCH, MAP_BYTES // (4 * values)))
 
 
-def test_canvas(experiment: Experiment) -> tuple[int, int]:
-    side = experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
-    return side, side
+def test_side(experiment: Experiment) -> int:
+    """Pixels of the canvas of the test images."""
+    return experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
 
 
 def parts(experiment: Experiment) -> list[Part]:
     """All images that it needs: splits, size factors and canvases."""
     training = ("train+validation", 1.0, experiment.network.input_shape[:2])
-    canvas = test_canvas(experiment)
-    return [training, *(("test", factor, canvas) for factor in experiment.factors)]
+    side = test_side(experiment)
+    return [training, *(("test", factor, side) for factor in experiment.factors)]
 
 
 def hours(experiment: Experiment) -> float:

@@ -11,9 +11,10 @@ EXAMPLES, PAPER = ROOT / "examples", ROOT / "examples" / "paper"
 
 
 @pytest.fixture
-def examples():
+def script():
+    """The modules of the examples, by name: `script("demo")`."""
     with modules_of(EXAMPLES):
-        yield EXAMPLES
+        yield importlib.import_module
 
 
 @pytest.fixture
@@ -29,13 +30,14 @@ def _without_graphs(step_by_step):
 
 
 @pytest.fixture
-def main(monkeypatch, tmp_path):
-    """Runs the main function of a module in an empty folder."""
+def main(monkeypatch, tmp_path, capsys):
+    """Runs the main function of a module in an empty folder; returns what it prints."""
 
-    def run(module, *arguments):
+    def run(module, *arguments) -> str:
         monkeypatch.chdir(tmp_path)
         command = [f"{module.__name__}.py", *map(str, arguments)]
         monkeypatch.setattr(sys, "argv", command)
         module.main()
+        return capsys.readouterr().out
 
     return run

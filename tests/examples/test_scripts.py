@@ -1,7 +1,9 @@
 """The scripts, on a few images."""
 
 import dataclasses
-import importlib
+import functools
+import json
+import os
 import re
 import subprocess
 import sys
@@ -12,41 +14,44 @@ import pytest
 from scipy.special import logit
 
 from keras_gdrn.data import Shape, h5_report, random_scenes, rescaled_arrays
-from keras_gdrn.models import architecture
+from keras_gdrn.models import _from_preset, architecture, from_preset
 from tests._commands import ROOT
 
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
 
 
-@pytest.fixture
-def script(examples):
-    return importlib.import_module
-
-
-@pytest.mark.slow
-def test_the_demo_from_the_command_line(tmp_path, monkeypatch):
-    """A process of its own, without the settings of the tests."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, ROOT / "examples/demo.py", "--quick", "--seed", "3"]
-    options = {"cwd": tmp_path, "capture_output": True, "text": True}
-    done = subprocess.run(command, **options, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    out = tmp_path / "runs" / "demo"
-    table = (out / "results.md").read_text(encoding="utf-8")
-    assert table in done.stdout
+def test_the_demo(script, main, tmp_path, monkeypatch):
+    monkeypatch.setattr(script("demo"), "WIDTHS", (4, 6))
+    printed = main(script("demo"), "--quick", "--seed", 3)
+    table = (tmp_path / "runs/demo/results.md").read_text(encoding="utf-8")
+    assert table in printed
     rows = [line.split("|")[1].strip() for line in table.splitlines()]
     assert rows[2:] == ["plain CNN", "one scale channel", "2 scale channels"]
-    assert all((out / picture).stat().st_size > 1000 for picture in PICTURES)
+    assert all((tmp_path / "runs/demo" / p).stat().st_size > 1000 for p in PICTURES)
 
 
-@pytest.mark.slow
-def test_a_network_is_tested(script, main, tmp_path, capsys):
-    architecture("digits", widths=(2, 2)).save(tmp_path / "model.keras")
+@pytest.mark.endurance
+def test_the_demo_in_a_process_of_its_own(tmp_path):
+    command = [sys.executable, ROOT / "examples/demo.py", "--quick"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "runs/demo/results.md").exists()
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A small network for digits, `model.keras`, whose answer is always 3."""
+    model = architecture("digits", widths=(2, 2))
+    head = model.get_layer("scale_channels").network.get_layer("head")
+    head.bias.assign(99.0 * np.eye(10)[3])
+    model.save(tmp_path / "model.keras")
+    return model
+
+
+def test_a_network_is_tested(script, main, small, tmp_path):
     few = ("--limit", 6, "--factors", 1, 2, "--out", "found")
-    main(script("evaluate"), "model.keras", "--dataset", "digits", *few)
-    assert re.search(
-        r"\| network .*\| +1 \| +2 \|\n.*\n.*0\.\d{3} \|", capsys.readouterr().out
-    )
+    printed = main(script("evaluate"), "model.keras", "--dataset", "digits", *few)
+    assert re.search(r"\| network .*\| +1 \| +2 \|\n.*\n.*0\.\d{3} \|", printed)
     assert all((tmp_path / "found" / p).stat().st_size > 1000 for p in PICTURES)
 
 
@@ -64,16 +69,20 @@ def test_a_data_set_is_shown(script, main, tmp_path, monkeypatch):
     assert len(twice) == 10 and len(sizes) == 9
 
 
-def test_rescaled_files_are_written_once(script, main, tmp_path, capsys):
+def test_rescaled_files_are_written_once(script, main, tmp_path):
     options = ("--dataset", "digits", "--limit", 30, "--factors", 1, 2, "--out", ".")
     for _ in range(2):
-        main(script("make_rescaled"), *options)
-        assert capsys.readouterr().out.count(".h5 (") == 3
+        assert main(script("make_rescaled"), *options).count(".h5 (") == 3
     assert h5_report(tmp_path).count("size factor") == 2
 
 
-@pytest.mark.slow
-def test_a_look_inside(script, main, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["make_rescaled", "show_datasets"])
+def test_data_that_are_not_there(script, main, name, tmp_path):
+    with pytest.raises(SystemExit, match="cifar10 has not been prepared"):
+        main(script(name), "--dataset", "cifar10", "--data-dir", tmp_path)
+
+
+def test_a_look_inside(script, main, small, tmp_path, monkeypatch):
     module, shown = script("look_inside"), []
     draw = module.plot_activation_maps
     monkeypatch.setattr(module, "SEARCHED", 20)
@@ -82,15 +91,43 @@ def test_a_look_inside(script, main, tmp_path, monkeypatch):
         "plot_activation_maps",
         lambda *given, names: shown.extend(names) or draw(*given, names=names),
     )
-    main(module, "digits", "--classes", 7, 3, "--out", ".")
-    assert shown == ["7", "3"]
+    main(module, "model.keras", "--classes", 7, 3, "--out", ".")
+    assert shown == ["3"]
     pictures = ("activation_maps.png", "effective_filters.png")
     assert all((tmp_path / picture).stat().st_size > 5000 for picture in pictures)
-    model = architecture("digits", widths=(2, 2))
-    model.set_weights([0 * weight for weight in model.get_weights()])  # always says 0
-    model.save("model.keras")
     with pytest.raises(SystemExit, match="must know one of"):
         main(module, "model.keras", "--classes", 7, "--out", ".")
+
+
+@pytest.mark.parametrize("limit", [(), ("--limit", 2, "--canvas", 24)])
+def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch, limit):
+    """`from_preset` loads it. Its run was tested on all images, and at one size."""
+    module = script("make_trained")
+    narrow = functools.partial(architecture, widths=(2, 2))
+    monkeypatch.setattr(module.models, "architecture", narrow)
+    monkeypatch.setattr(module, "SIZE_FACTORS", (0.5, 2.0))
+    if not limit:  # what the run has tested is not tested again
+        monkeypatch.setattr(module, "scale_generalization", None)
+    expected = narrow("digits")
+    (tmp_path / "run").mkdir()
+    expected.save(tmp_path / "run/model.keras")
+    record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
+    record["environment"] = {"keras": keras.__version__}
+    record |= {"name": "digits_max", "experiment": {"test_limit": None}}
+    record |= {"factors": [0.5, 2**0.5], "accuracies": {"digits_max": [0.25, 1 / 3]}}
+    (tmp_path / "run/results.json").write_text(json.dumps(record), encoding="utf-8")
+    main(module, "run", "digits", "--out", ".", "--shift-images", 2, *limit)
+    monkeypatch.setattr(_from_preset, "FOLDER", tmp_path)
+    card = _from_preset.list_presets()["digits"]
+    assert (card.test_images, card.shift_images) == (2 if limit else 797, 2)
+    found = {"0.5": 0.25, "1.414": 0.33333}
+    assert list(card.accuracy) == ["0.5", "2"] if limit else card.accuracy == found
+    assert card.command == "python x.py (seed 3)"
+    assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
+    loaded = from_preset("digits")
+    assert loaded.get_layer("preprocess").object_size == 20
+    for mine, theirs in zip(loaded.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_objects_are_read_from_perfect_scores(script):
@@ -118,54 +155,23 @@ def test_intersection_over_union(script):
     assert list(script("segment").intersection_over_union(found, true)) == [1 / 3, 0]
 
 
-class TestWithGraphs:
-    """Many steps are made: on TensorFlow they take too long without graphs."""
-
-    pytestmark = pytest.mark.skipif(
-        keras.backend.backend() != "tensorflow", reason="examples run on TensorFlow"
-    )
-
-    @pytest.fixture
-    def step_by_step(self):
-        """With graphs here."""
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["detect", "segment"])
-    def test_trains_and_reports(self, script, main, name, monkeypatch, capsys):
-        module = script(name)
-        monkeypatch.setattr(module, "SIGMA0", (1.4, 2.8))
-        monkeypatch.setattr(module, "TEST_SIZES", (14, 28))
-        main(module, "--scenes", 4, "--tests", 2, "--epochs", 1)
-        printed = capsys.readouterr().out
-        assert re.search(r"^  14 +[01]\.\d{3}", printed, re.M)
-        assert re.search(r"^  28 +[01]\.\d{3}.*\(not in training\)$", printed, re.M)
-
-    @pytest.mark.slow
-    def test_digits_help_to_learn_shapes_from_few_images(self, script, main, capsys):
-        main(script("fine_tune"), "--images", 30, "--tests", 20, "--epochs", 2)
-        rows = re.findall(r"^\| (\w+)(.*) \|$", capsys.readouterr().out, re.M)[1:]
-        found = {name: list(map(float, re.findall(r"\d\.\d+", r))) for name, r in rows}
-        assert np.mean(found["digits"]) > np.mean(found["shapes"]) + 0.1
-        assert min(found["digits"]) > 0.6
+@pytest.mark.parametrize("name", ["detect", "segment"])
+def test_maps_are_trained_and_reported(script, main, name, monkeypatch):
+    module = script(name)
+    monkeypatch.setattr(module, "SIGMA0", (1.4, 2.8))
+    monkeypatch.setattr(module, "TEST_SIZES", (14, 28))
+    printed = main(module, "--scenes", 4, "--tests", 2, "--epochs", 1)
+    assert re.search(r"^  14 +[01]\.\d{3}", printed, re.M)
+    assert re.search(r"^  28 +[01]\.\d{3}.*\(not in training\)$", printed, re.M)
 
 
-@pytest.mark.parametrize("name", ["make_rescaled", "show_datasets"])
-def test_data_that_are_not_there(script, main, name, tmp_path):
-    with pytest.raises(SystemExit, match="cifar10 has not been prepared"):
-        main(script(name), "--dataset", "cifar10", "--data-dir", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("own_data", ("photos", "--side", 0)),
-        ("evaluate", ("a.keras", "--dataset", "digits", "--factors", "nan")),
-        ("make_rescaled", ("--dataset", "digits", "--limit", -1)),
-    ],
-)
-def test_options_are_checked_at_once(script, main, name, options, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        main(script(name), *options)
-    (option,) = (o for o in options[1:] if str(o).startswith("--") and o != "--dataset")
-    assert f"argument {option}: " in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+@pytest.mark.slow
+def test_digits_help_to_learn_shapes_from_few_images(script, main, monkeypatch):
+    """Here with one scale channel, and at its size."""
+    module = script("fine_tune")
+    single = functools.partial(from_preset, sigma0=(1.0,))
+    monkeypatch.setattr(module, "from_preset", single)
+    monkeypatch.setattr(module, "FACTORS", (1,))
+    printed = main(module, "--images", 20, "--tests", 20, "--epochs", 1)
+    found = dict(re.findall(r"^\| (\w+).*\| (\d\.\d+) \|$", printed, re.M))
+    assert float(found["digits"]) > 0.6 > float(found["shapes"]) + 0.1, printed

@@ -1,4 +1,4 @@
-"""Over hours, by the minute: nothing grows, nothing drifts. `make endurance`."""
+"""Thousands of steps and hundreds of saves: nothing grows. `make endurance`."""
 
 import resource
 
@@ -18,7 +18,7 @@ ALLOWED = 30  # MiB
 
 
 def peak() -> float:
-    """In MiB, of this process so far."""
+    """The most memory that this process has had, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -1,4 +1,4 @@
-"""From one pixel to a thousand on a side: an answer, in memory that can be foretold."""
+"""From one pixel to a thousand on a side: an answer, in predictable memory."""
 
 import os
 import re
@@ -11,8 +11,8 @@ import pytest
 from keras_gdrn.models import gauss_der_resnet, scale_channel
 
 WIDTH = 8
-FORGET = "/proc/self/clear_refs"
-# The largest jet and its mix, twice: in a residual block, and while it is entered.
+CLEAR_PEAK = "/proc/self/clear_refs"
+# The largest jet and its mix, twice: in a residual block, and in the layer before it.
 MAPS = 30
 
 
@@ -25,13 +25,13 @@ def test_small_and_odd_images(sizes):
 
 
 def resident(kind: str) -> int:
-    """Bytes of this process: `RSS` of memory now, or `HWM`, the most there was."""
+    """Bytes of memory of this process: `RSS` now, `HWM` at the peak."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(re.search(rf"Vm{kind}:\s+(\d+) kB", status)[1])
 
 
 @pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow" or not os.access(FORGET, os.W_OK),
+    keras.backend.backend() != "tensorflow" or not os.access(CLEAR_PEAK, os.W_OK),
     reason="measured on TensorFlow, by Linux' /proc",
 )
 @pytest.mark.parametrize("side", [256, pytest.param(1024, marks=pytest.mark.endurance)])
@@ -39,7 +39,7 @@ def test_memory_grows_by_the_pixel(side):
     channel = scale_channel((None, None, 3), 10, [WIDTH, WIDTH], 1.5)
     channel(np.zeros((1, 8, 8, 3), "float32"))
     images = np.random.default_rng(0).random((1, side, side, 3), "float32")
-    Path(FORGET).write_text("5")  # the most there was is what is now
+    Path(CLEAR_PEAK).write_text("5")  # the peak is what there is now
     before = resident("RSS")
     assert np.isfinite(np.asarray(channel(images))).all()
     assert 1 < (resident("HWM") - before) / (4 * WIDTH * side**2) < MAPS

@@ -46,13 +46,13 @@ def test_scale_channels_are_the_layer_at_each_scale(case, sigma0):
     assert tuple(outputs.shape)[:2] == (case.batch, len(sigma0))
     for index, scale in enumerate(sigma0):
         options = {**case.options, "sigma": scale * case.options["sigma"]}
-        alone = GaussDerConv(**options)
-        alone.build(case.shape())
-        for own, weight in zip(alone.weights, layer.weights, strict=True):
+        single = GaussDerConv(**options)
+        single.build(case.shape())
+        for own, weight in zip(single.weights, layer.weights, strict=True):
             if len(own.shape):  # but for the logarithm of σ
                 own.assign(weight)
         found = keras.ops.convert_to_numpy(outputs)[:, index]
-        expected = keras.ops.convert_to_numpy(alone(case.images()))
+        expected = keras.ops.convert_to_numpy(single(case.images()))
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 

@@ -9,10 +9,10 @@ from keras_gdrn.models import gauss_der_resnet, with_sigma0
 
 def test_models_that_share_weights_predict_side_by_side():
     model = gauss_der_resnet((None, None, 1), 3, [3, 4], 1.3, sigma0=[0.7, 1.0, 1.4])
-    models = [model, with_sigma0(model, [1.0]), with_sigma0(model, [0.5, 2.0])]
+    models = [model, with_sigma0(model, [1.0])]
     rng = np.random.default_rng(0)
     jobs = [
-        (models[i % 3], rng.random((2, 8 + i % 5, 9, 1), "float32")) for i in range(30)
+        (models[i % 2], rng.random((2, 8 + i % 3, 9, 1), "float32")) for i in range(24)
     ]
     expected = [np.asarray(m(images)) for m, images in jobs]
     with ThreadPoolExecutor(8) as threads:
