@@ -15,8 +15,8 @@ from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._scale_scope import current_scales
 from keras_gdrn.models import gauss_der_resnet
 
-INDICES = kernels.multi_indices(2, 2)
-PAPER_EPSILON = 5e-3
+DERIVATIVES = 5  # of first and second order
+EPSILON = 5e-3  # of truncation, as in the paper
 
 
 class PaperConv(keras.layers.Layer):
@@ -32,20 +32,18 @@ class PaperConv(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
 
     def build(self, input_shape):
-        shape = (len(INDICES), input_shape[-1], self.filters)
+        shape = (DERIVATIVES, input_shape[-1], self.filters)
         self.kernel = self.add_weight(shape, "he_uniform", name="kernel")
         self.bias = self.add_weight((self.filters,), "zeros", name="bias")
 
     def call(self, inputs):
         scales = current_scales()
         parts = ops.split(inputs, len(scales), axis=0)
-        y = [
-            self.convolve(part, scale * self.sigma)
-            for part, scale in zip(parts, scales, strict=True)
-        ]
-        return self.activation(ops.concatenate(y, axis=0) + self.bias)
+        y = ops.concatenate(list(map(self.at_scale, parts, scales)), axis=0)
+        return self.activation(y + self.bias)
 
-    def convolve(self, x, sigma):
+    def at_scale(self, x, scale: float):
+        sigma = scale * self.sigma
         for axis in (1, 2):
             x = _smooth(x, sigma, axis)
         jet = ops.concatenate(_differences(x, sigma), axis=-1)
@@ -54,21 +52,6 @@ class PaperConv(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.filters)
-
-
-class DenseConv(PaperConv):
-    """The sum of the jet's kernels as one dense k×k kernel."""
-
-    def convolve(self, x, sigma):
-        radius = kernels.truncation_radius(sigma, PAPER_EPSILON, dimensions=2)
-        axis = [kernels.gaussian_derivative(sigma, a, radius) for a in range(3)]
-        jet = [
-            kernels.multinomial(alpha) * np.outer(axis[alpha[0]], axis[alpha[1]])
-            for alpha in INDICES
-        ]
-        jet = ops.convert_to_tensor(np.stack(jet), x.dtype)
-        kernel = ops.einsum("ahw,acf->hwcf", jet, self.kernel)
-        return ops.conv(x, kernel, padding="same")
 
 
 def plain_conv(filters, sigma, activation=None):
@@ -133,7 +116,7 @@ def residual_network(
 def _smooth(x, sigma, axis):
     shape = x.shape
     matrix = kernels.axis_operator(shape[axis], sigma, 0, "zero")
-    radius = kernels.truncation_radius(sigma, PAPER_EPSILON, dimensions=2)
+    radius = kernels.truncation_radius(sigma, EPSILON, dimensions=2)
     band = np.tri(shape[axis], k=radius) * np.tri(shape[axis], k=radius).T
     matrix = ops.convert_to_tensor(matrix * band, dtype=x.dtype)
     if axis == 2:
@@ -144,19 +127,17 @@ def _smooth(x, sigma, axis):
 
 def _differences(x, sigma) -> list:
     """The second-order jet by the stencils of Eqs. central-difference-operators."""
+    height, width = x.shape[1:3]
     x = ops.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
 
     def at(row: int, column: int):
         """Zero outside."""
-        height, width = x.shape[1] - 2, x.shape[2] - 2
         return x[:, 1 + row : 1 + row + height, 1 + column : 1 + column + width]
 
-    first = [(at(1, 0) - at(-1, 0)) / 2, (at(0, 1) - at(0, -1)) / 2]
-    second = [
-        at(1, 0) - 2 * at(0, 0) + at(-1, 0),
-        2 * (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / 4,
-        at(0, 1) - 2 * at(0, 0) + at(0, -1),
-    ]
-    return [sigma * response for response in first] + [
-        sigma**2 * response for response in second
+    return [
+        sigma / 2 * (at(1, 0) - at(-1, 0)),
+        sigma / 2 * (at(0, 1) - at(0, -1)),
+        sigma**2 * (at(1, 0) - 2 * at(0, 0) + at(-1, 0)),
+        sigma**2 / 2 * (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)),
+        sigma**2 * (at(0, 1) - 2 * at(0, 0) + at(0, -1)),
     ]

@@ -13,10 +13,7 @@ BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 
 
 def layer_step(layer, shape, xla: bool, inference: bool = False):
-    """One step of a layer: forward, and gradients for input and weights in training.
-
-    On TensorFlow, as the other steps of `run.py`.
-    """
+    """On TensorFlow: forward, and in training gradients for input and weights."""
     import tensorflow as tf
 
     x = tf.random.normal(shape)

@@ -33,9 +33,7 @@ LAYERS = {
     "Conv2D 3×3": contenders.plain_conv,
     "GaussDerConv": GaussDerConv,
     "paper's scheme": contenders.PaperConv,
-    "dense kernels": contenders.DenseConv,
 }
-DENSE_UP_TO = 2.0  # they take minutes at coarser scales
 ONE = "one pass of it"
 # The network of STIR, which looks for objects anywhere, and all others by name.
 PRESETS = {
@@ -79,14 +77,12 @@ def benchmark_layers(arguments) -> None:
                     kind(width, sigma), shape, arguments.xla, arguments.inference
                 )
                 for name, kind in LAYERS.items()
-                if name != "dense kernels" or sigma <= DENSE_UP_TO
             }
             seconds = measure.interleaved(steps, arguments.repeats)
             ratio = measure.ratios(seconds, reference)
             median = f"{np.median(seconds[reference]):.3f} s"
             what = f"{width}→{width}, {size}×{size}"
-            cells = (f"{ratio[x]:.2f}" if x in ratio else "–" for x in others)
-            print_row(what, f"{sigma:g}", median, *cells)
+            print_row(what, f"{sigma:g}", median, *(f"{ratio[x]:.2f}" for x in others))
 
 
 def benchmark_network(arguments) -> None:
@@ -114,10 +110,18 @@ def benchmark_one(arguments) -> None:
     print_row(name, f"{construction:.2f} s", f"{first:.1f} s", f"{memory:.2f} GB")
 
 
+PARTS = {
+    "all": (benchmark_layers, benchmark_network),
+    "layers": (benchmark_layers,),
+    "network": (benchmark_network,),
+    "one": (benchmark_one,),
+}
+
+
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add, count = parser.add_argument, positive(int)
-    add("what", nargs="?", default="all", choices=["all", "layers", "network", "one"])
+    add("what", nargs="?", default="all", choices=PARTS)
     add("--xla", action="store_true", help="compile with XLA")
     add("--preset", choices=PRESETS, default="rescaled_cifar10")
     add("--inference", action="store_true", help="predict instead of train")
@@ -140,16 +144,10 @@ def main() -> None:
     arguments = parsed_arguments()
     mode = "XLA" if arguments.xla else "no XLA"
     what = "predictions" if arguments.inference else "training steps"
-    print(
-        f"{machine()}; {mode}; batch {arguments.batch}; medians of "
-        f"{arguments.repeats} interleaved {what}"
-    )
-    if arguments.what in ("all", "layers"):
-        benchmark_layers(arguments)
-    if arguments.what in ("all", "network"):
-        benchmark_network(arguments)
-    if arguments.what == "one":
-        benchmark_one(arguments)
+    medians = f"medians of {arguments.repeats} interleaved {what}"
+    print(f"{machine()}; {mode}; batch {arguments.batch}; {medians}")
+    for benchmark in PARTS[arguments.what]:
+        benchmark(arguments)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def takes_keywords_of(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorates a function whose further keywords go to others.
 
-    A keyword that none of them has is told at once. Python itself would first miss
+    A keyword that none of them has is refused at once. Python itself would first miss
     `classes` where `num_classes` was given.
 
     Args:

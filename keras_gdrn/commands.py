@@ -20,10 +20,10 @@ _FULL_DISK = re.compile(r"No space left|errno = 28\b|file write failed")
 
 @contextlib.contextmanager
 def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
-    """Decorates a `main`: what it is told wrong is no reason for a traceback.
+    """Decorates a `main`: it ends with one line, not a traceback, at a user's mistake.
 
     Args:
-        *others: What else is told in one line, beside `OSError`, `ValueError`,
+        *others: Further errors that end so, besides `OSError`, `ValueError`,
             `FloatingPointError`, which is a loss that is not finite, and the
             `RuntimeError` of HDF5 on a full disk.
 

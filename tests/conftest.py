@@ -14,7 +14,8 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
-    "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false "
+    "--xla_disable_hlo_passes=constant_folding",
 )
 # What several tests train is compiled once. Each process has a folder of its own, as
 # JAX does not write its files at once.

@@ -1,81 +1,48 @@
 """Errors of rounding: layers and networks against themselves in float64."""
 
-import dataclasses
 from collections.abc import Callable
 
-import contenders
 import jax
 import keras
 import numpy as np
-from steps import PRECISIONS, objective, precision, states
+from steps import PRECISIONS, precision, states
 
-from keras_gdrn.layers import GaussDerConv
-from keras_gdrn.models import gauss_der_resnet
-
-LAYERS = {"GaussDerConv": GaussDerConv, "paper's scheme": contenders.PaperConv}
+PARTS = ("output", "gradient of the input", "gradient of the weights")
 
 
-def layer_errors(name: str, sigma: float, size: int, width: int) -> dict:
-    """Of the output, and of the gradients for input and kernel, at each precision."""
-    random = np.random.default_rng(0)
-    x, upstream = random.normal(size=(2, 2, size, size, width))
-    kernel = random.normal(size=(len(contenders.INDICES), width, width))
+def rounding_errors(build: Callable[[], keras.Model], batch: int) -> dict:
+    """For each precision the root mean square errors of each of the parts.
 
-    def responses() -> list:
-        image = keras.Input(x.shape[1:])
-        # A model, as a layer casts its inputs only where it is called by one.
-        model = keras.Model(image, LAYERS[name](width, sigma)(image))
-
-        def output(x, kernel):
-            weights = [kernel, jax.numpy.zeros(width, kernel.dtype)]
-            return model.stateless_call(weights, [], x)[0]
-
-        y, back = jax.vjp(jax.jit(output), *map(_as_variable, (x, kernel)))
-        return [y, *back(jax.numpy.asarray(upstream, y.dtype))]
-
-    names = ("output", "gradient of the input", "gradient of the kernel")
-    return _errors(names, responses)
-
-
-def network_errors(settings, batch: int) -> dict:
-    """Of the scores, and of the gradient for all weights, at each precision.
-
-    Untrained, with the statistics of the batch, as in the first step of a training;
-    without scaling of the loss, which float16 is trained with.
+    Relative to what float64 gives, of random images and a random gradient of the
+    output. Untrained, with the statistics of the batch, as in the first step of a
+    training; without scaling of the loss, which float16 is trained with.
     """
-    random = np.random.default_rng(0)
-    images = random.random((batch, *settings.input_shape))
-    labels = np.arange(batch) % settings.classes
-    asked = {**dataclasses.asdict(settings), "scale_dropout": 0.0}
-    weights = gauss_der_resnet(**asked).get_weights()
+    model, random = build(), np.random.default_rng(0)
+    images, upstream = (
+        random.normal(size=(batch, *shape[1:]))
+        for shape in (model.input_shape, model.output_shape)
+    )
 
-    def responses() -> list:
-        model = gauss_der_resnet(**asked)
-        model.set_weights(weights)
-        differentiated = jax.jit(jax.value_and_grad(objective(model), has_aux=True))
-        data = _as_variable(images), labels
-        (_, (scores, _)), gradient = differentiated(*states(model), *data)
-        return [scores, np.concatenate([np.ravel(part) for part in gradient])]
-
-    return _errors(("scores", "gradient"), responses)
-
-
-def _errors(names: tuple[str, ...], responses: Callable[[], list]) -> dict:
-    """Root mean square differences from float64, relative to what that gives."""
-
-    def computed(at: str) -> list[np.ndarray]:
+    def responses(at: str) -> list[np.ndarray]:
         with precision(at):
-            return [np.asarray(array).astype("float64") for array in responses()]
+            same = build()
+            same.set_weights(model.get_weights())
+            trainable, others = states(same)
 
-    exact = computed("float64")
+            def output(images, trainable):
+                return same.stateless_call(trainable, others, images, training=True)[0]
+
+            x = jax.numpy.asarray(images, keras.config.floatx())
+            y, back = jax.vjp(jax.jit(output), x, trainable)
+            slope, gradients = back(jax.numpy.asarray(upstream, y.dtype))
+            parts = [y, slope, np.concatenate([np.ravel(part) for part in gradients])]
+            return [np.asarray(part).astype("float64") for part in parts]
+
+    exact = responses("float64")
     return {
         at: {
-            name: float(np.sqrt(np.mean((found - right) ** 2) / np.mean(right**2)))
-            for name, found, right in zip(names, computed(at), exact, strict=True)
+            part: float(np.sqrt(np.mean((found - right) ** 2) / np.mean(right**2)))
+            for part, found, right in zip(PARTS, responses(at), exact, strict=True)
         }
         for at in PRECISIONS
     }
-
-
-def _as_variable(array: np.ndarray) -> jax.Array:
-    return jax.numpy.asarray(array, keras.config.floatx())

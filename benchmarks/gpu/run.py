@@ -34,21 +34,22 @@ sys.path.append(str(Path(__file__).parents[1]))  # contenders, measure
 os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.92")
 
 import contenders
-import errors
 import jax
 import keras
 import measure
 import numpy as np
+from errors import PARTS, rounding_errors
 from steps import PRECISIONS, Step, inference_step, precision, training_step
 
 from keras_gdrn.commands import errors_in_one_line, positive, replacing
-from keras_gdrn.models import ARCHITECTURES
+from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.models import ARCHITECTURES, gauss_der_resnet
 from keras_gdrn.visualization import markdown_table
 
-PARTS = ("errors", "speed")
+LAYERS = {"GaussDerConv": GaussDerConv, "paper's scheme": contenders.PaperConv}
 SIGMAS = tuple(2.0 ** (i / 2) for i in range(-2, 11))
 TINY = dataclasses.replace(
-    ARCHITECTURES["digits"], input_shape=(12, 12, 1), widths=(4, 4), sigma0=(0.7, 1.0)
+    ARCHITECTURES["digits"], input_shape=(12, 12, 1), widths=(4,), sigma0=(0.7, 1.0)
 )
 # The network of most interest first.
 PRESETS = {n: ARCHITECTURES[n] for n in ("rescaled_cifar10", *ARCHITECTURES)}
@@ -63,22 +64,32 @@ COLUMNS = {
 }
 
 
-def units(options: argparse.Namespace) -> Iterator[tuple[str, Callable[[], dict]]]:
-    """All measurements, by their names; each is a function that returns its result."""
+def measurements(options: argparse.Namespace) -> Iterator[tuple[str, Callable]]:
+    """All of them by their names; each is a function that returns its result."""
     presets = {name: PRESETS[name] for name in options.presets}
     sigmas, size = SIGMAS, 64
     if options.quick:
         presets, sigmas, size = {"tiny": TINY}, (2.0,), 16
-    for name in errors.LAYERS if "errors" in options.only else ():
-        for sigma in sigmas:
-            one = partial(errors.layer_errors, name, sigma, size, width=size)
-            yield f"errors of {name}, σ = {sigma:.3g}", one
+    models = {
+        f"{name}, σ = {sigma:.3g}": partial(layer_model, kind, size, sigma)
+        for name, kind in LAYERS.items()
+        for sigma in sigmas
+    }
     for name, settings in presets.items():
-        if "errors" in options.only:
-            yield f"errors of {name}", partial(errors.network_errors, settings, batch=4)
-        for task in ("training", "inference") if "speed" in options.only else ():
-            one = partial(speed, settings, task, options)
+        asked = {**dataclasses.asdict(settings), "scale_dropout": 0.0}
+        models[name] = partial(gauss_der_resnet, **asked)
+    for name in models if "errors" in options.only else ():
+        yield f"errors of {name}", partial(rounding_errors, models[name], batch=4)
+    for name in presets if "speed" in options.only else ():
+        for task in ("training", "inference"):
+            one = partial(speed, presets[name], task, options)
             yield f"{task} of {name}, {options.precision}", one
+
+
+def layer_model(kind: type, size: int, sigma: float) -> keras.Model:
+    """A model, as a layer casts its inputs only where it is called by one."""
+    image = keras.Input((size, size, size))
+    return keras.Model(image, kind(size, sigma)(image))
 
 
 def speed(settings, task: str, options: argparse.Namespace) -> dict:
@@ -116,19 +127,19 @@ def step_of(build: Callable, count: int, settings, task: str, at: str) -> Step:
 
 def report(about: dict, results: dict) -> str:
     """A table of errors and one of steps, each with what has been measured of it."""
-    errors_of, steps = [["of", "in", *PRECISIONS]], [["of", "by", *COLUMNS]]
+    errors, steps = [["of", "in", *PRECISIONS]], [["of", "by", *COLUMNS]]
     for key, result in results.items():
         if key.startswith("errors of "):
-            for of in result["float32"]:
-                cells = [f"{result[at][of]:.1e}" for at in PRECISIONS]
-                errors_of.append([key.removeprefix("errors of "), of, *cells])
+            for part in PARTS:
+                cells = [f"{result[at][part]:.1e}" for at in PRECISIONS]
+                errors.append([key.removeprefix("errors of "), part, *cells])
             continue
         for name, of in result.items():
             cells = [of.get("failed"), *["–"] * (len(COLUMNS) - 1)]
             if "failed" not in of:
                 cells = [cell(of) for cell in COLUMNS.values()]
             steps.append([key, name, *cells])
-    parts = {"Errors, relative to float64": errors_of, "Time and memory": steps}
+    parts = {"Errors, relative to float64": errors, "Time and memory": steps}
     lines = [f"# {about['device']}", ", ".join(f"{n}: {about[n]}" for n in about)]
     for title, rows in parts.items():
         lines += [f"## {title}", markdown_table(rows)] if rows[1:] else []
@@ -139,7 +150,7 @@ def parsed_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder of the results")
-    add("--only", nargs="+", default=PARTS, choices=PARTS)
+    add("--only", nargs="+", default=("errors", "speed"), choices=("errors", "speed"))
     add("--presets", nargs="+", default=PRESETS, choices=PRESETS, metavar="NAME")
     add("--batch", type=positive(int), default=32, help="images for a network")
     add("--precision", choices=PRECISIONS, default="bfloat16", help="of speed")
@@ -166,11 +177,11 @@ def main() -> None:
                 f"`out` must be a new folder, or that of {about}. Received: "
                 f"out={str(options.out)!r}, measured on {found['about']}"
             )
-    for key, function in units(options):
+    for key, measured in measurements(options):
         if key in results:
             continue
         print(key, flush=True)
-        results[key] = function()
+        results[key] = measured()
         text = json.dumps({"about": about, "results": results}, ensure_ascii=False)
         with replacing(file) as partial_file:
             partial_file.write_text(f"{text}\n", encoding="utf-8")

@@ -73,11 +73,16 @@ def training_step(model: keras.Model, images: np.ndarray, labels: np.ndarray) ->
     """AdamW on the cross-entropy, as Keras' own step on JAX."""
     optimizer = keras.optimizers.AdamW()
     optimizer.build(model.trainable_variables)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def objective(trainable, others, images, labels):
+        scores, others = model.stateless_call(trainable, others, images, training=True)
+        return loss(labels, scores), others
 
     def step(state, images, labels):
         trainable, others, moments = state
-        slopes = jax.value_and_grad(objective(model), has_aux=True)
-        (value, (_, others)), gradients = slopes(trainable, others, images, labels)
+        slopes = jax.value_and_grad(objective, has_aux=True)
+        (value, others), gradients = slopes(trainable, others, images, labels)
         trainable, moments = optimizer.stateless_apply(moments, gradients, trainable)
         return (trainable, others, moments), value
 
@@ -90,17 +95,6 @@ def inference_step(model: keras.Model, images: np.ndarray) -> Step:
         return state, model.stateless_call(*state, images, training=False)[0]
 
     return Step(step, states(model), images)
-
-
-def objective(model: keras.Model) -> Callable:
-    """From weights and data to the loss, and the scores with the new statistics."""
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-
-    def function(trainable, others, images, labels):
-        scores, others = model.stateless_call(trainable, others, images, training=True)
-        return loss(labels, scores), (scores, others)
-
-    return function
 
 
 def states(model: keras.Model) -> tuple[list, list]:

@@ -37,7 +37,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 from magnify import magnified, magnified_as_imresize
-from networks import network_and_images, scores
+from networks import network_and_images, percent, scores
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import imresize
@@ -53,10 +53,6 @@ SMOOTH = 2.0  # pixels, the blur of the images without fine details
 def error(actual, expected) -> float:
     variation = expected - expected.mean(axis=0)
     return np.linalg.norm(actual - expected) / np.linalg.norm(variation)
-
-
-def percent(*values: float) -> list[str]:
-    return [f"{100 * value:.1f} %" for value in values]
 
 
 def compare_scores(model, images_at, options) -> list[list[str]]:
@@ -79,10 +75,10 @@ def compare_scores(model, images_at, options) -> list[list[str]]:
         pairs.append([seen(image, factor) for image in bicubic])
         after, before = (found.argmax(-1) for found in pairs[0])
         shares = [error(*pair) for pair in pairs] + [np.mean(before == after)]
-        right = ["–", "–"]
         if labels is not None:
-            right = percent(np.mean(before == labels), np.mean(after == labels))
-        rows.append([f"{sigma0:g}", f"{factor:.3g}", *percent(*shares), *right])
+            shares += [np.mean(before == labels), np.mean(after == labels)]
+        cells = [f"{sigma0:g}", f"{factor:.3g}", *percent(*shares)]
+        rows.append(cells + ["–"] * (len(rows[0]) - len(cells)))
     return rows
 
 
@@ -92,25 +88,22 @@ def compare_layers(model, images_at, options) -> list[list[str]]:
     kinds = (GaussDerConv, GaussDerResidualBlock)
     names = [layer.name for layer in network.layers if isinstance(layer, kinds)]
 
-    def central(layer: str, images, sigma0: float) -> np.ndarray:
-        at = with_sigma0(
-            with_input_shape(model, images.shape[1:]), [sigma0], None, options.subpixel
-        )
+    def central(images, sigma0: float, layer: str) -> np.ndarray:
+        at = with_input_shape(model, images.shape[1:])
+        at = with_sigma0(at, [sigma0], None, options.subpixel)
         maps = feature_extractor(at, layer).predict(images, batch_size=20, verbose=0)
         return maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
 
     rows = [["layer", *(f"σ_0 = {sigma0:g}" for sigma0 in SCALES)]]
-    for name in names:
-        errors = []
-        for sigma0 in SCALES:
-            images, _ = images_at(sigma0)
-            both = [
-                central(name, magnified(images, s), s * sigma0)
-                for s in (options.factor, 1.0)
-            ]
-            errors.append(error(*both))
-        rows.append([name, *percent(*errors)])
-    return rows
+    errors = []
+    for sigma0 in SCALES:
+        images, _ = images_at(sigma0)
+        seen = [(magnified(images, s), s * sigma0) for s in (options.factor, 1.0)]
+        errors.append([error(*(central(*at, name) for at in seen)) for name in names])
+    return rows + [
+        [name, *percent(*of_layer)]
+        for name, of_layer in zip(names, np.transpose(errors), strict=True)
+    ]
 
 
 def compare_grids(model, images_at, options) -> list[list[str]]:
@@ -120,6 +113,7 @@ def compare_grids(model, images_at, options) -> list[list[str]]:
     ways = ("between", "finer grid")
     columns = (f"{way}: {what}" for way in ways for what in ("same class", "change"))
     rows = [["size", "on pixels", *ways, *columns]]
+    pool = model.get_layer("scale_pooling")
     for factor in FACTORS:
         images, labels = images_at(factor)
         coarse = scores(model, images, coarser, options.extent)
@@ -130,8 +124,7 @@ def compare_grids(model, images_at, options) -> list[list[str]]:
             (magnified(images, 2, False), [2 * s for s in fine], False),
         ):
             found = scores(model, seen, scales, options.extent, subpixel)
-            found = np.concatenate([found, coarse], axis=1)
-            pooled.append(np.asarray(model.get_layer("scale_pooling")(found)))
+            pooled.append(np.asarray(pool(np.concatenate([found, coarse], axis=1))))
         before, *others = (found.argmax(-1) for found in pooled)
         shares = [np.mean(answers == labels) for answers in (before, *others)]
         for found, answers in zip(pooled[1:], others, strict=True):
@@ -158,9 +151,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.part == "finer" and options.network in ("neutral", "random"):
         parser.error(f"{options.network!r} has no accuracy: take a trained network")
-    print(f"{options.network}, {options.images} images\n")
     rows = PARTS[options.part](*network_and_images(options), options)
-    print(markdown_table(rows))
+    table = markdown_table(rows)
+    print(f"{options.network}, {options.images} images\n\n{table}")
 
 
 if __name__ == "__main__":

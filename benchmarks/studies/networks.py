@@ -1,4 +1,4 @@
-"""Random and trained networks for the studies, with images that suit them."""
+"""Random and trained networks for the studies, with images for them."""
 
 import json
 from collections.abc import Sequence
@@ -21,10 +21,14 @@ from keras_gdrn.models import (
 PHOTOGRAPH = 96
 
 
+def percent(*shares: float) -> list[str]:
+    return [f"{100 * share:.1f} %" for share in shares]
+
+
 def network_and_images(options):
     """A network, and a function from a size factor to its images and their labels.
 
-    At factors above 1 the canvas is so much larger, unless it is told not to be.
+    At factors above 1 the canvas is as much larger, unless `larger` is false.
     """
     name = options.network
     if name in ("neutral", "random"):

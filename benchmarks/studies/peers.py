@@ -20,12 +20,12 @@ runs/peers-<dataset>:
 """
 
 import argparse
-import dataclasses
 import os
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -47,16 +47,13 @@ from keras_gdrn.visualization import (
 CANVAS, BATCH, REPEATS = 40, 50, 5  # of inference, the last two
 # Canvas of the test, and numbers of training and test images (by default all).
 DATASETS = {"digits": (CANVAS, None, None), "mnist": (56, 2000, 1000)}
-HALF_OCTAVES = tuple(2 ** (k / 2) for k in range(-3, 4))
-QUARTER_OCTAVES = tuple(2 ** (k / 4) for k in range(-6, 7))
 
 
 def gauss_der(side: int) -> keras.Model:
     return architecture("digits", input_shape=(side, side, 1))
 
 
-@dataclasses.dataclass(frozen=True)
-class Network:
+class Network(NamedTuple):
     """A network for images of a side; epochs are those at one scale and at all."""
 
     title: str
@@ -65,20 +62,15 @@ class Network:
     epochs: tuple[int, int]
 
 
+def foveated(scales: tuple[float, ...], epochs: tuple[int, int]) -> Network:
+    build = partial(foveated_network, scales=scales)
+    return Network(f"foveated, {len(scales)} scales", build, scales, epochs)
+
+
 NETWORKS = {
     "gauss_der": Network("keras_gdrn, 6 scales", gauss_der, SIX_SCALES, (8, 1)),
-    "foveated": Network(
-        "foveated, 7 scales",
-        partial(foveated_network, scales=HALF_OCTAVES),
-        HALF_OCTAVES,
-        (20, 20),
-    ),
-    "foveated_dense": Network(
-        "foveated, 13 scales",
-        partial(foveated_network, scales=QUARTER_OCTAVES),
-        QUARTER_OCTAVES,
-        (20, 10),
-    ),
+    "foveated": foveated(tuple(2 ** (k / 2) for k in range(-3, 4)), (20, 20)),
+    "foveated_dense": foveated(tuple(2 ** (k / 4) for k in range(-6, 7)), (20, 10)),
     "sesn": Network("SESN, 5 scales", sesn, SESN_SCALES, (20, 4)),
     "sesn_scores": Network(
         "SESN, scores pooled", partial(sesn, pool_scores=True), SESN_SCALES, (20, 4)
@@ -87,7 +79,7 @@ NETWORKS = {
 
 
 def evaluate(network: Network, options) -> tuple:
-    """The curve, the row, with seconds of the processor: whatever else runs."""
+    """The curve, and the row, with seconds of the processor: whatever else runs."""
     canvas, *limits = DATASETS[options.dataset]
     training_limit, test_limit = (options.limit or limit for limit in limits)
     source = {"data_dir": options.data_dir, "download": options.download}
@@ -98,19 +90,15 @@ def evaluate(network: Network, options) -> tuple:
         Stage("one scale", Recipe(first, 32), (1.0,)),
         Stage("all scales", Recipe(second, 32, learning_rate=0.005), network.scales),
     ]
-    model, images = (
-        network.build(CANVAS),
-        load("train", canvas=CANVAS, limit=training_limit),
-    )
+    images = load("train", canvas=CANVAS, limit=training_limit)
+    model, how = network.build(CANVAS), {"seed": options.seed, "verbose": 2}
     begin = time.process_time()
-    trained = train_in_stages(model, stages, images, seed=options.seed, verbose=2)
+    trained = train_in_stages(model, stages, images, **how)
     training = time.process_time() - begin
     model = network.build(canvas)
     model.set_weights(trained.get_weights())
-    tests = {
-        factor: load("test", factor, canvas=canvas, limit=test_limit)
-        for factor in SIZE_FACTORS
-    }
+    where = {"canvas": canvas, "limit": test_limit}
+    tests = {factor: load("test", factor, **where) for factor in SIZE_FACTORS}
     curve = scale_generalization(model, tests)
     batch = tests[1.0][0][:BATCH]
     model.predict_on_batch(batch)

@@ -32,8 +32,7 @@ def by_tensorflow(images: np.ndarray, size: tuple[int, int]):
 
 
 def by_keras(images: np.ndarray, size: tuple[int, int]):
-    options = {"antialias": True, "data_format": "channels_last"}
-    return keras.ops.image.resize(images, size, "bicubic", **options)
+    return keras.ops.image.resize(images, size, "bicubic", antialias=True)
 
 
 def by_jax(images: np.ndarray, size: tuple[int, int]):
@@ -48,8 +47,8 @@ def by_pillow(images: np.ndarray, size: tuple[int, int]):
     resized = np.empty((len(images), *size, images.shape[-1]), "float32")
     for n, channel in np.ndindex(len(images), images.shape[-1]):
         plane = Image.fromarray(images[n, :, :, channel])
-        plane = plane.resize(size[::-1], Image.Resampling.BICUBIC)
-        resized[n, :, :, channel] = plane
+        bicubic = plane.resize(size[::-1], Image.Resampling.BICUBIC)
+        resized[n, :, :, channel] = bicubic
     return resized
 
 

@@ -8,7 +8,7 @@ A network with the maximum over all positions is trained on the sizes of the sce
 (1: 17-32, 2: 33-48, 3: 49-64, 4: all), and tested once, at the end, at all 48 sizes of
 the test split. It is trained at those of six scales at which its sizes are what 17 to
 64 pixels are to the six: objects twice as large, scales twice as coarse. The test takes
-as many of the six as the validation split allows, at the sizes of the scenario alone.
+as many of the six as the validation split allows, at the sizes of the scenario.
 What is black around a small object is cut off before training, to save time.
 
 Writes `<data>-<scenario>-seed<seed>.json` and a picture into `--out`, and the network
@@ -20,6 +20,7 @@ runs each (T. R. Altstidl et al., arXiv 2211.10288).
 import argparse
 import dataclasses
 import datetime
+import itertools
 import json
 import os
 import platform
@@ -66,15 +67,16 @@ class Setting:
 
     trained: slice
     side: int
-    epochs: dict[str, int]
+    emoji: int
+    mnist: int
 
 
 # Epochs on emoji were chosen on the validation split; those on MNIST are a guess.
 SETTINGS = {
-    1: Setting(slice(1, 3), 40, {"emoji": 10, "mnist": 2}),
-    2: Setting(slice(3, 5), 56, {"emoji": 6, "mnist": 2}),
-    3: Setting(slice(4, 6), 64, {"emoji": 6, "mnist": 2}),
-    4: Setting(slice(0, 6), 64, {"emoji": 4, "mnist": 1}),
+    1: Setting(slice(1, 3), 40, emoji=10, mnist=2),
+    2: Setting(slice(3, 5), 56, emoji=6, mnist=2),
+    3: Setting(slice(4, 6), 64, emoji=6, mnist=2),
+    4: Setting(slice(0, 6), 64, emoji=4, mnist=1),
 }
 
 
@@ -90,17 +92,20 @@ def network(data: str, setting: Setting) -> keras.Model:
     )
 
 
+def lit(image: np.ndarray) -> list[np.ndarray]:
+    """For each axis the first and the last pixel that is not black."""
+    return [np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2))]
+
+
 def cut(images: np.ndarray, side: int, seed: int) -> np.ndarray:
     """A square of each image, anywhere, but with all that is not black in it."""
     random = np.random.default_rng(seed)
-
-    def start(lit: np.ndarray) -> int:
-        first, last = np.flatnonzero(lit)[[0, -1]]
-        return random.integers(max(0, last + 1 - side), min(first, len(lit) - side) + 1)
-
     squares = []
     for image in images:
-        y, x = start(image.any((1, 2))), start(image.any((0, 2)))
+        y, x = (
+            random.integers(max(0, last + 1 - side), min(first, len(image) - side) + 1)
+            for first, last in lit(image)
+        )
         squares.append(image[y : y + side, x : x + side])
     return np.stack(squares)
 
@@ -113,57 +118,47 @@ def load(options, split: str, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.nd
     return tuple(array[:, : options.limit] for array in by_size)
 
 
-def hits(model: keras.Model, images: np.ndarray, labels: np.ndarray) -> dict:
-    """For each range of scales with those trained, the accuracy at each size."""
+def accuracies(model: keras.Model, images: np.ndarray, labels: np.ndarray) -> dict:
+    """For each range of scale channels (first, end), those at each size."""
     channels = model.get_layer("scale_channels")
     scores = keras.Model(model.input, channels.output).predict(
         images.reshape(-1, *images.shape[2:]), batch_size=24, verbose=0
     )
-    ranges = [slice(a, b) for b in range(1, len(SCALES) + 1) for a in range(b)]
-    return {
-        (some.start, some.stop): np.mean(
-            scores[:, some].max(1).argmax(-1).reshape(labels.shape) == labels, axis=1
-        )
-        for some in ranges
-    }
+    found = {}
+    for first, last in itertools.combinations(range(len(SCALES) + 1), 2):
+        answers = scores[:, first:last].max(1).argmax(-1)
+        found[first, last] = np.mean(answers.reshape(labels.shape) == labels, axis=1)
+    return found
 
 
 def chosen_scales(validation: dict, trained: slice) -> tuple[int, int]:
     """The widest range with those trained that costs no more than tolerated."""
     least = validation[trained.start, trained.stop].mean() - TOLERATED
     fits = [
-        (stop - start, accuracies.mean(), (start, stop))
-        for (start, stop), accuracies in validation.items()
-        if start <= trained.start
-        and stop >= trained.stop
-        and accuracies.mean() >= least
+        (stop - start, found.mean(), (start, stop))
+        for (start, stop), found in validation.items()
+        if start <= trained.start and stop >= trained.stop and found.mean() >= least
     ]
     return max(fits)[-1]
 
 
 def run(options) -> dict:
-    """Trains, and tests at all sizes; what the table tells of it."""
+    """Trains, and tests at all sizes; what the table needs of it."""
     scenario, data = int(options.scenario), options.data
     sizes, setting = STIR_SCENARIOS[scenario], SETTINGS[scenario]
-    recipe = Recipe(options.epochs or setting.epochs[data], batch_size=24)
+    recipe = Recipe(options.epochs or getattr(setting, data), batch_size=24)
     images, labels = load(options, "train", sizes)
     images = cut(images.reshape(-1, *images.shape[2:]), setting.side, options.seed)
     keras.utils.set_random_seed(options.seed)
-    model = network(data, setting)
+    model, arrays = network(data, setting), (images, labels.ravel())
     folder = options.out / f"{data}-{scenario}-seed{options.seed}"
-    history = fit(
-        model,
-        recipe,
-        (images, labels.ravel()),
-        out=folder,
-        seed=options.seed,
-        verbose=2,
-    ).history
+    how = {"out": folder, "seed": options.seed, "verbose": 2}
+    history = fit(model, recipe, arrays, **how).history
     model = with_sigma0(with_input_shape(model, (64, 64, 1)), SCALES)
-    validation = hits(model, *load(options, "validation", sizes))
+    validation = accuracies(model, *load(options, "validation", sizes))
     start, stop = chosen_scales(validation, setting.trained)
     begin = time.perf_counter()
-    test = hits(model, *load(options, "test", STIR_SIZES))[start, stop]
+    test = accuracies(model, *load(options, "test", STIR_SIZES))[start, stop]
     publish(with_sigma0(model, SCALES[start:stop]), options, test, folder / "network")
     return {
         "data": data,
@@ -183,17 +178,17 @@ def run(options) -> dict:
     }
 
 
-def publish(model: keras.Model, options, accuracies, folder: Path) -> None:
-    """Saves the network for `from_preset`, with what its card can tell."""
-    sizes = STIR_SCENARIOS[int(options.scenario)]
-    images, labels = load(options, "test", (40,))
-    images, labels = images[0], labels[0]
-    shifted = {
-        str(by): float(
-            np.mean(model.predict(moved(images, by), verbose=0).argmax(-1) == labels)
-        )
-        for by in SHIFTS
-    }
+def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None:
+    """Saves the network for `from_preset`, with its card."""
+    sizes, by_size = (
+        STIR_SCENARIOS[int(options.scenario)],
+        zip(STIR_SIZES, test, strict=True),
+    )
+    (images,), (labels,) = load(options, "test", (40,))
+    shifted = {}
+    for by in SHIFTS:
+        answers = model.predict(moved(images, by), verbose=0).argmax(-1)
+        shifted[str(by)] = float(np.mean(answers == labels))
     card = Card(
         data=f"STIR, {options.data}, objects anywhere on 64×64 pixels: trained at "
         f"{sizes[0]} to {sizes[-1]} pixels, tested at 17 to 64; factor 1 is 64 pixels",
@@ -201,8 +196,7 @@ def publish(model: keras.Model, options, accuracies, folder: Path) -> None:
         command=f"python benchmarks/studies/stir.py {options.data} {options.scenario} "
         f"--seed {options.seed}",
         accuracy={
-            f"{size / 64:g}": float(accuracies[STIR_SIZES.index(size)])
-            for size in (17, 20, 24, 32, 40, 48, 56, 64)
+            f"{n / 64:g}": float(of) for n, of in by_size if n % 8 == 0 or n in (17, 20)
         },
         test_images=len(labels),
         object_sizes=(17.0, 64.0),
@@ -226,12 +220,15 @@ def publish(model: keras.Model, options, accuracies, folder: Path) -> None:
 
 def moved(images: np.ndarray, by: int) -> np.ndarray:
     """The objects in the center, and then moved along both axes."""
-    result = []
-    for image in images:
-        ends = [np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2))]
-        shift = [len(image) // 2 + by - int(np.mean(end)) for end in ends]
-        result.append(np.roll(image, shift, (0, 1)))
-    return np.stack(result)
+    center = images.shape[1] // 2
+    return np.stack(
+        [
+            np.roll(
+                image, [center + by - int(np.mean(ends)) for ends in lit(image)], (0, 1)
+            )
+            for image in images
+        ]
+    )
 
 
 def write(results: list[dict], out: Path, name: str) -> None:
@@ -239,23 +236,20 @@ def write(results: list[dict], out: Path, name: str) -> None:
     print(table(results))
 
 
-def parsed_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="?", choices=CLASSES, default="emoji")
-    parser.add_argument("scenario", nargs="?", choices="1234", default="1")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=positive(int))
-    parser.add_argument("--limit", type=positive(int), help="images of each size")
-    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
-    parser.add_argument("--download", action="store_true", help="MNIST, if need be")
-    parser.add_argument("--out", type=Path, default=Path("runs/stir"))
-    parser.add_argument("--collect", action="store_true", help="what is in --out")
-    return parser.parse_args()
-
-
 @errors_in_one_line()
 def main() -> None:
-    options = parsed_arguments()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("data", nargs="?", choices=CLASSES, default="emoji")
+    add("scenario", nargs="?", choices="1234", default="1")
+    add("--seed", type=int, default=0)
+    add("--epochs", type=positive(int))
+    add("--limit", type=positive(int), help="images of each size")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--download", action="store_true", help="MNIST, if need be")
+    add("--out", type=Path, default=Path("runs/stir"))
+    add("--collect", action="store_true", help="what is in --out")
+    options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.collect:
         result = run(options)

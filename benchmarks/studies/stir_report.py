@@ -1,4 +1,4 @@
-"""The table and the pictures of `stir.py`, with the published accuracies beside."""
+"""The table and the pictures of `stir.py`, with the published accuracies."""
 
 import csv
 from pathlib import Path
@@ -23,10 +23,10 @@ def published(data: str, scenario: int) -> dict[str, np.ndarray]:
 
 
 def by_scenario(results: list[dict]) -> dict[tuple[str, int], list[dict]]:
-    keys = sorted({(result["data"], result["scenario"]) for result in results})
-    return {
-        key: [r for r in results if (r["data"], r["scenario"]) == key] for key in keys
-    }
+    groups: dict = {}
+    for result in sorted(results, key=lambda r: (r["data"], r["scenario"], r["seed"])):
+        groups.setdefault((result["data"], result["scenario"]), []).append(result)
+    return groups
 
 
 def picture(results: list[dict]) -> Figure:
@@ -53,16 +53,8 @@ def picture(results: list[dict]) -> Figure:
 
 def table(results: list[dict]) -> str:
     """A row for each scenario: means over seeds, and the best of those published."""
-    header = ["trained at", "seeds", "mean of 48 sizes", "worst size"]
-    rows = [
-        [
-            *header,
-            "published: best mean",
-            "published: best worst size",
-            "weights",
-            "minutes",
-        ]
-    ]
+    header = "trained at|seeds|mean of 48 sizes|worst size|published: best mean|"
+    rows = [(header + "published: best worst size|weights|minutes").split("|")]
     for (data, scenario), runs in by_scenario(results).items():
         ours = 100 * np.array([result["accuracies"] for result in runs])
         others = np.stack(list(published(data, scenario).values()))
@@ -70,12 +62,15 @@ def table(results: list[dict]) -> str:
         rows.append(
             [
                 f"{data}, {sizes[0]} to {sizes[-1]}",
-                " ".join(str(r["seed"]) for r in runs),
+                " ".join(str(result["seed"]) for result in runs),
+                *(spread(ours.mean(axis=1)), spread(ours.min(axis=1))),
+                *(
+                    f"{best:.1f}"
+                    for best in (others.mean(1).max(), others.min(1).max())
+                ),
+                str(runs[0]["parameters"]),
+                spread([result["minutes of training"] for result in runs]),
             ]
-            + [spread(ours.mean(axis=1)), spread(ours.min(axis=1))]
-            + [f"{best:.1f}" for best in (others.mean(1).max(), others.min(1).max())]
-            + [str(runs[0]["parameters"])]
-            + [spread([result["minutes of training"] for result in runs])]
         )
     return markdown_table(rows)
 

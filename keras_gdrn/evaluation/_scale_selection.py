@@ -15,7 +15,8 @@ from keras_gdrn.evaluation._test_data import (
     predictions,
 )
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models._copies import copy_by_layers, only_layer
+from keras_gdrn.models import only_layer
+from keras_gdrn.models._transfer import with_input_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ def scale_selection_histogram(
         model: Functional model that applies one `ScaleChannels` and one
             `ScalePooling`, such as those of `gauss_der_resnet`.
         datasets, batch_size: As `scale_generalization`; batches may also be of images
-            alone, then at all size factors.
+            without labels, then at all size factors.
 
     Returns:
         A `ScaleSelectionHistogram`.
@@ -152,16 +153,14 @@ def _shares_of_predicted(
 
 def _scorer(model: keras.Model) -> tuple[keras.Model, str, np.ndarray]:
     """A model that returns the scores that are pooled and its output; mode; σ_0."""
-    for kind in (ScaleChannels, ScalePooling):
-        only_layer(model, kind)
-    copy = copy_by_layers(model)
-    channels, pooling = only_layer(copy, ScaleChannels), only_layer(copy, ScalePooling)
-    scores, (output,) = pooling.input, copy.outputs
+    kinds = (ScaleChannels, ScalePooling)
+    channels, pooling = (only_layer(model, kind) for kind in kinds)
+    scorer = with_input_of(model, pooling)
+    scores, output = scorer.outputs
     if len(scores.shape) != 3 or scores.shape[2:] != output.shape[1:]:
         raise ValueError(
             "`model` must pool scores (batch, scale, class) to its output (batch, "
             f"class). Received: `ScalePooling` of {scores.shape} in a model with the "
             f"output {output.shape}"
         )
-    scorer = keras.Model(copy.input, [scores, output])
     return scorer, pooling.mode, np.array(channels.sigma0)

@@ -13,7 +13,7 @@ from keras_gdrn._checks import check_positive, check_positive_integer
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models._copies import only_layer
 from keras_gdrn.models._preprocess import Preprocess
-from keras_gdrn.models._transfer import image_like
+from keras_gdrn.models._transfer import with_input_of
 
 BATCH = 32
 
@@ -52,7 +52,7 @@ def classify(
         object_size: Side of the object in the photograph, in pixels; by default the
             object fills the photograph, whose shorter side it is. A half to twice that
             is as good.
-        top: Number of classes to be told.
+        top: Number of classes of each answer.
 
     Returns:
         An answer for each photograph.
@@ -84,7 +84,7 @@ def classify(
         pixels = read_image(photo, model.input_shape[-1])
         factor = side / (object_size or min(pixels.shape[:2]))
         images.append(_placed(pixels, factor, canvas, known.extension))
-    network = _with_scores_of_scales(model)
+    network = with_input_of(model, only_layer(model, ScalePooling))
     batches = [np.stack(images[n : n + BATCH]) for n in range(0, len(images), BATCH)]
     if None in canvas:
         batches = [image[None] for image in images]
@@ -111,7 +111,7 @@ def decode_predictions(
     Args:
         scores: `(batch, class)`, as `model.predict` gives them.
         class_names: Names of the classes, or a model whose `Preprocess` has them.
-        top: Number of classes to be told.
+        top: Number of classes of each answer.
 
     Returns:
         For each image `(name, probability)` of so many classes, the best first.
@@ -159,24 +159,6 @@ def _listed(photos: Any) -> list:
             f"Received: {photos!r}"
         )
     return list(photos)
-
-
-def _with_scores_of_scales(model: keras.Model) -> keras.Model:
-    """A model that gives what is pooled, `(batch, scale, class)`, and the scores."""
-    image, pooling, pooled = image_like(model), only_layer(model, ScalePooling), []
-
-    def call(layer, *args, **kwargs):
-        if layer is pooling:
-            pooled.append(args[0])
-        return layer(*args, **kwargs)
-
-    same = keras.models.clone_model(
-        model,
-        input_tensors=image,
-        clone_function=lambda layer: layer,
-        call_function=call,
-    )
-    return keras.Model(image, [*pooled, same.output])
 
 
 def _placed(pixels: np.ndarray, factor: float, canvas, extension) -> np.ndarray:

@@ -1,39 +1,10 @@
-"""Copies of functional models, to take graphs apart that others may share."""
+"""Layers that others look for in a model."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 
 from keras_gdrn.layers import ScaleChannels
-
-
-def copy_by_layers(
-    model: keras.Model,
-    image: Any = None,
-    *,
-    of_network: Callable[[Any], Any] = lambda network: network,
-) -> keras.Model:
-    """A copy with the weights of `model`, layer by layer from the configurations.
-
-    In it each layer is applied once, so that "its input" is one tensor; and the graphs
-    of the model's own layers, which other models may share, stay untouched.
-
-    Args:
-        model: Functional model.
-        image: Input tensor of the copy; by default one like the model's.
-        of_network: What a `ScaleChannels` applies in the copy, given what it applies
-            in the model; by default the same, which need not have a configuration.
-    """
-
-    def copied(layer):
-        if isinstance(layer, ScaleChannels):
-            return scale_channels_like(layer, network=of_network(layer.network))
-        return type(layer).from_config(layer.get_config())
-
-    copy = keras.models.clone_model(model, input_tensors=image, clone_function=copied)
-    copy.set_weights(model.get_weights())
-    return copy
 
 
 def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:

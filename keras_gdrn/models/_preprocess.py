@@ -17,7 +17,7 @@ _BRIGHT = 8.0  # more than standardized pixels have
 class Preprocess(keras.layers.Layer):
     """Takes images with values of 0 to 255 or of 0 to 1, and gives those of 0 to 1.
 
-    Which of the two they are is told for each image by its values, as Keras makes
+    Which of the two they are is seen for each image from its values, as Keras makes
     floating-point numbers of whatever a model is given: one with a value above 1.5 is
     divided by 255. An image that is neither, such as one with values from -1 to 1 or a
     standardized one, becomes NaN, and so do its scores: never wrong in silence. (An

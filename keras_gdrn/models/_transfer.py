@@ -42,27 +42,26 @@ def with_sigma0(
             by it. A single scale channel becomes a network by `ScaleChannels(channel,
             sigma0)`.
     """
-    shape = image_shape(model)
+    image = image_like(model)
     if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
         raise ValueError(
             "`with_sigma0` takes a model that applies `ScaleChannels`; a single scale "
             "channel is wrapped by `ScaleChannels(channel, sigma0)`. "
             f"Received: model={model.name!r} with no such layer"
         )
-
-    options = {
+    given = {
         "receptive_field": receptive_field,
         "subpixel": subpixel,
         "tolerance": tolerance,
     }
-    changes = {name: options[name] for name in options if options[name] != "kept"}
+    changes = {name: value for name, value in given.items() if value != "kept"}
 
     def rescaled(layer):
         if isinstance(layer, ScaleChannels):
             return scale_channels_like(layer, sigma0=sigma0, **changes)
         return layer
 
-    return _rebuilt(model, shape, rescaled)
+    return _rebuilt(model, image, rescaled)
 
 
 def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
@@ -105,10 +104,12 @@ def replace_layers(
             return replace(layer)
         network = layer.network
         if isinstance(network, keras.Model):
-            network = replace_layers(network, replace, input_shape)
+            # A layer before may have changed the number of channels.
+            inner = input_shape and (*input_shape[:-1], image_shape(network)[-1])
+            network = replace_layers(network, replace, inner)
         return scale_channels_like(layer, network=network)
 
-    return _rebuilt(model, input_shape, replaced)
+    return _rebuilt(model, image_like(model, input_shape), replaced)
 
 
 def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
@@ -147,6 +148,22 @@ def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
     return _up_to(model, channels.name, instead=applied)
 
 
+def with_input_of(model: keras.Model, layer: keras.layers.Layer) -> keras.Model:
+    """The model, which gives what one of its layers is given before its own output."""
+    given = []
+
+    def operation(other):
+        def call(*args, **kwargs):
+            given.extend(args[:1] if other is layer else [])
+            return other(*args, **kwargs)
+
+        return call
+
+    image = image_like(model)
+    output = _run_through_graph(model, image, operation)
+    return keras.Model(image, [*given, output])
+
+
 def _up_to(model: keras.Model, name: str, instead: Any = None) -> keras.Model:
     """The part of a functional model that ends in a layer, or in another `instead`."""
     outputs = []
@@ -163,13 +180,16 @@ def _up_to(model: keras.Model, name: str, instead: Any = None) -> keras.Model:
         return call
 
     image = image_like(model)
-    graph = model._functional if isinstance(model, keras.Sequential) else model
-    graph._run_through_graph([image], operation_fn=operation)
+    _run_through_graph(model, image, operation)
     return keras.Model(image, outputs[0], name=f"{model.name}_{name}")
 
 
-def _rebuilt(model: keras.Model, input_shape, replace) -> keras.Model:
-    image = image_like(model, input_shape)
+def _run_through_graph(model: keras.Model, image: Any, operation: Callable) -> Any:
+    graph = model._functional if isinstance(model, keras.Sequential) else model
+    return graph._run_through_graph([image], operation_fn=operation)
+
+
+def _rebuilt(model: keras.Model, image: Any, replace: Callable) -> keras.Model:
     return keras.models.clone_model(model, input_tensors=image, clone_function=replace)
 
 

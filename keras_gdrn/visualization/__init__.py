@@ -8,16 +8,18 @@ shown by a notebook or saved by its `savefig`; pyplot and its global state are n
 """
 
 from keras_gdrn.visualization._activation_maps import activation_maps
-from keras_gdrn.visualization._basis_kernels import basis_kernels
-from keras_gdrn.visualization._effective_filters import effective_filters
 from keras_gdrn.visualization._figures import size_label
+from keras_gdrn.visualization._filters import basis_kernels, effective_filters
 from keras_gdrn.visualization._markdown_table import markdown_table
-from keras_gdrn.visualization._plot_activation_maps import plot_activation_maps
 from keras_gdrn.visualization._plot_evaluation import (
     plot_scale_generalization,
     plot_scale_selection_histogram,
 )
-from keras_gdrn.visualization._plot_images import plot_image_grid, plot_sizes
+from keras_gdrn.visualization._plot_images import (
+    plot_activation_maps,
+    plot_image_grid,
+    plot_sizes,
+)
 from keras_gdrn.visualization._plot_kernels import (
     plot_basis_kernels,
     plot_effective_filters,

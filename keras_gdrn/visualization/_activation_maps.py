@@ -1,7 +1,6 @@
 """What the last convolution answers at every position."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import keras
@@ -9,7 +8,13 @@ import numpy as np
 
 from keras_gdrn.evaluation._test_data import as_classes, predictions
 from keras_gdrn.layers import ScaleChannels, SpatialSelection
-from keras_gdrn.models._copies import copy_by_layers, only_layer
+from keras_gdrn.models import (
+    feature_extractor,
+    only_layer,
+    with_input_shape,
+    with_sigma0,
+)
+from keras_gdrn.models._transfer import image_shape
 
 
 def activation_maps(
@@ -31,8 +36,7 @@ def activation_maps(
 
     Args:
         model: Functional model that applies one `ScaleChannels`, such as those of
-            `gauss_der_resnet`, or a single scale channel. It is copied layer by layer,
-            by their configurations, and itself stays as it was.
+            `gauss_der_resnet`, or a single scale channel. It stays as it was.
         images: `(image, height, width, channel)`, also of another size than the
             model's.
         labels: Integers `(image,)` or `(image, 1)`, or rows `(image, class)`.
@@ -53,9 +57,7 @@ def activation_maps(
     (5, 3, 64, 64)
     """
     images = np.asarray(images)
-    _check_functional(model)
-    _check_images(images, model.input_shape)
-    network = _network_of_maps(model, images.shape[1:-1], sigma0)
+    network = _network_of_maps(model, images, sigma0)
     maps = []
     for output, of_batch in predictions(network, (images, labels), batch_size):
         responses = np.asarray(output).astype("float32")
@@ -65,46 +67,25 @@ def activation_maps(
 
 
 def _network_of_maps(
-    model: keras.Model, sizes: tuple, sigma0: Sequence[float]
+    model: keras.Model, images: np.ndarray, sigma0: Sequence[float]
 ) -> keras.Model:
-    """From images to `(batch, scale, *spatial, class)`, with a graph of its own."""
-    whole = any(isinstance(layer, ScaleChannels) for layer in model.layers)
-    only_layer(model, ScaleChannels if whole else SpatialSelection)
-    copy = _resized(model, sizes)
-    image, network = copy.inputs[0], copy
-    if whole:
-        channels = only_layer(copy, ScaleChannels)
-        image, network = channels.input, channels.network
-    selection = only_layer(network, SpatialSelection)
-    if selection.data_format != "channels_last":
-        raise ValueError(
-            "`model` must be a network of `data_format='channels_last'`. Received: "
-            f"`SpatialSelection` of data_format={selection.data_format!r}"
-        )
-    maps = keras.Model(network.input, selection.input)
-    return keras.Model(copy.input, ScaleChannels(maps, sigma0)(image))
-
-
-def _resized(model: keras.Model, sizes: tuple) -> keras.Model:
-    """A copy for images of these sizes."""
-    _check_functional(model)
-    (source,) = model.inputs
-    image = keras.Input((*sizes, source.shape[-1]), dtype=source.dtype)
-    return copy_by_layers(model, image, of_network=partial(_resized, sizes=sizes))
-
-
-def _check_functional(model: Any) -> None:
-    if not getattr(model, "inputs", None):
-        raise ValueError(
-            "`model`, and the network that its `ScaleChannels` applies, must be "
-            f"functional models. Received: {model!r}"
-        )
-
-
-def _check_images(images: np.ndarray, expected: tuple) -> None:
+    """From images to `(batch, scale, *spatial, class)`."""
+    expected = (None, *image_shape(model))
     if images.ndim != len(expected) or images.shape[-1] != expected[-1]:
         raise ValueError(
             f"`images` must have {len(expected)} dimensions and {expected[-1]} "
             f"channels, as the model's {expected}. "
             f"Received: images of shape {images.shape}"
         )
+    if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
+        only_layer(model, SpatialSelection)
+        model = keras.Sequential([model.inputs[0], ScaleChannels(model, sigma0)])
+    model = with_sigma0(with_input_shape(model, images.shape[1:]), sigma0)
+    network = only_layer(model, ScaleChannels).network
+    selection = only_layer(network, SpatialSelection)
+    if selection.data_format != "channels_last":
+        raise ValueError(
+            "`model` must be a network of `data_format='channels_last'`. Received: "
+            f"`SpatialSelection` of data_format={selection.data_format!r}"
+        )
+    return feature_extractor(model, selection.input._keras_history.operation.name)

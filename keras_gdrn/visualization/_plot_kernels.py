@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_gdrn.visualization._basis_kernels import basis_kernels
 from keras_gdrn.visualization._figures import draw_signed, new_figure
+from keras_gdrn.visualization._filters import basis_kernels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,13 +1,10 @@
 """The benchmarks are scripts, run on little data."""
 
 import importlib
-import os
-import subprocess
 import sys
 
 import pytest
 
-from tests import without
 from tests._commands import ROOT, modules_of
 
 
@@ -24,25 +21,6 @@ def studies():
     """The modules of `benchmarks/studies`, by name."""
     with modules_of(ROOT / "benchmarks" / "studies"):
         yield importlib.import_module
-
-
-@pytest.fixture
-def on_jax():
-    """Runs a script on JAX, as if TensorFlow were not installed."""
-
-    def run(script, *options) -> subprocess.CompletedProcess:
-        blocked = ",".join((*without.TENSORFLOW, "keras_tuner"))
-        command = ["-m", "tests.without", blocked, ROOT / "benchmarks" / script]
-        return subprocess.run(
-            [sys.executable, *map(str, (*command, *options))],
-            cwd=ROOT,
-            env={**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-
-    return run
 
 
 @pytest.fixture

@@ -113,7 +113,9 @@ def test_layers_at_several_scales_give_what_they_give_at_each(peers, images):
             np.testing.assert_allclose(both[:, index], own, atol=1e-5)
 
 
-def test_the_canvas_of_mnist_is_larger_in_the_test(table_of, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_every_network_has_a_row(table_of, tmp_path, monkeypatch):
+    """Of MNIST, whose canvas is larger in the test; with digits in its place."""
     asked = {}
 
     def instead(name, split, factor=1.0, *, canvas, limit, **_):
@@ -121,15 +123,9 @@ def test_the_canvas_of_mnist_is_larger_in_the_test(table_of, tmp_path, monkeypat
         return rescaled_arrays("digits", split, factor, canvas=canvas, limit=limit)
 
     monkeypatch.setattr(keras_gdrn.data, "rescaled_arrays", instead)
-    little = ["--epochs", 1, "--limit", 10, "--out", tmp_path]
-    table_of("studies/peers.py", "--dataset", "mnist", "--only", "foveated", *little)
+    options = ["--dataset", "mnist", "--only", "foveated", "sesn", "--out", tmp_path]
+    rows = table_of("studies/peers.py", *options, "--epochs", 1, "--limit", 10)
     assert asked == {"train": ("mnist", 40), "test": ("mnist", 56)}
-
-
-@pytest.mark.slow
-def test_every_network_has_a_row(table_of, tmp_path):
-    little = ["--epochs", 1, "--limit", 20, "--out", tmp_path]
-    rows = table_of("studies/peers.py", "--only", "foveated", "sesn", *little)
     assert [title for title, *_ in rows] == ["foveated, 7 scales", "SESN, 5 scales"]
     for _, *accuracies, parameters, _, _ in rows:
         assert len(accuracies) == 9

@@ -38,6 +38,7 @@ def test_published_accuracies_are_read(studies):
 
 @pytest.mark.slow
 @pytest.mark.seen_on_tensorflow("what trains and evaluates has tests of its own")
+@pytest.mark.usefixtures("step_by_step")
 def test_a_run_is_collected(command, tmp_path):
     options = ["--epochs", "1", "--limit", "1", "--out", tmp_path]
     study = "benchmarks/studies/stir.py"

@@ -55,6 +55,7 @@ class TestScaleSelectionHistogram:
         np.testing.assert_array_equal(found.shares, [[0, 1, 0]])
         np.testing.assert_array_equal(found.accuracies, [0])
 
+    @pytest.mark.seen_on_tensorflow("models are looked at by Python")
     def test_leaves_the_model_as_it_was_also_if_it_shares_layers(self):
         model = network(dropout=0.5)
         fewer = with_sigma0(model, [2.0, 0.5])
@@ -65,6 +66,7 @@ class TestScaleSelectionHistogram:
         # A layer that was called a second time would have no one output.
         assert all(layer.output is not None for layer in model.layers)
 
+    @pytest.mark.seen_on_tensorflow("models are looked at by Python")
     def test_uses_the_weights_of_other_layers(self):
         image = keras.Input((2,))
         double_size = keras.layers.Dense(2, use_bias=False)
@@ -76,6 +78,7 @@ class TestScaleSelectionHistogram:
 
 
 class TestAccuracies:
+    @pytest.mark.seen_on_tensorflow("data are looked at by NumPy")
     @pytest.mark.parametrize(("pooling", "size"), [("max", 3), ("average", 64)])
     def test_equal_those_of_scale_generalization(self, pooling, size):
         tf = pytest.importorskip("tensorflow")
@@ -116,7 +119,7 @@ class TestAccuracies:
         assert found.accuracies is None
 
 
-@pytest.mark.seen_on_tensorflow("of NumPy alone")
+@pytest.mark.seen_on_tensorflow("computed by NumPy")
 class TestScaleShares:
     @pytest.mark.parametrize(
         ("scores", "pooling", "expected"),

@@ -42,11 +42,14 @@ def each(every: dict[str, Case], on_jax: tuple[str, ...], checks=None):
     """Parametrizes a test by `case` and by `check`.
 
     Args:
-        on_jax: The cases that run on JAX too (see `tests._cases`).
+        on_jax: The cases that run on JAX too (see `tests._cases`), in one of the two
+            half precisions.
     """
     names = cases(every, on_jax)
+    checks = checks or CONTRACT
+    checks = cases(checks, [x for x in checks if x is not assert_mixed_bfloat16])
     by_case = pytest.mark.parametrize("case", [every[n] for n in names], ids=names)
-    by_check = pytest.mark.parametrize("check", checks or CONTRACT)
+    by_check = pytest.mark.parametrize("check", checks)
     return lambda test: by_check(by_case(test))
 
 

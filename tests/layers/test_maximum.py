@@ -49,6 +49,7 @@ def test_no_image_has_no_score(mode):
     assert layer(none).shape == layer(none, training=True).shape == (0, 10)
 
 
+@pytest.mark.seen_on_tensorflow("each layer takes none there too")
 @pytest.mark.parametrize("selection", ["center", "max"])
 def test_a_network_takes_a_batch_of_no_images(selection):
     model = gauss_der_resnet((8, 8, 1), 3, [4], 1.2, [1.0], spatial_selection=selection)

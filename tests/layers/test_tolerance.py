@@ -138,6 +138,7 @@ def test_a_layer_on_its_own_keeps_its_epsilon():
     assert 1e-4 < change < 0.1
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_maps_are_sampled_as_finely_as_their_scale_needs(network):
     layer = channels(network, None, tolerance="fast")
     spacings = [
@@ -191,6 +192,7 @@ def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel():
         assert {window.sizes for window in windows.of_scales} == {(48, 48)}
 
 
+@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_maps_that_a_network_gives_have_all_pixels():
     network = keras.Sequential([GaussDerConv(3, 2.0), GaussDerConv(3, 3.0)])
     exact = numpy(channels(network)(images()))

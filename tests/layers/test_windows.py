@@ -152,7 +152,7 @@ def numpy64(tensor):
 def test_values_and_gradients_are_those_of_cut_outs(training, residual):
     """Batch statistics are of the windows; so are all gradients."""
     shape, extent = (20, 17, 2), 2.0
-    widths = cases([4, 4, 5], [4, 5])
+    widths = cases([4, 4, 5], [4])
     network = scale_channel(shape, 3, widths, 1.3, residual=residual, **EXACTLY)
     layer = built(network, shape, extent)
     oracle = WindowedChannels(network, SCALES, extent)
@@ -216,7 +216,8 @@ def centered(x, side):
     return x[:, margin : margin + side, margin : margin + side]
 
 
-@pytest.mark.parametrize("boundary", cases(["zero", "symmetric"], ["zero"]))
+@pytest.mark.seen_on_tensorflow("windows are cut-outs there too, see above")
+@pytest.mark.parametrize("boundary", ["zero", "symmetric"])
 def test_scores_do_not_depend_on_what_is_outside_the_window(boundary):
     """Windows of the inputs are 10, 18 and 36 pixels wide: 20 hold all but the last."""
     network = scale_channel((None, None, 2), 3, [4, 4], 1.5, boundary=boundary)

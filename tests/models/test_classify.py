@@ -48,14 +48,14 @@ def test_one_answer_for_whatever_holds_the_photograph(tmp_path):
         assert_same(classify(model, form), [expected])
 
 
-@pytest.mark.seen_on_tensorflow("beside the network it is NumPy")
+@pytest.mark.seen_on_tensorflow("around the network it is NumPy")
 def test_photographs_of_several_sizes():
     model = network()
     photos = [PHOTO, PHOTO[:, :13], PHOTO[:9], PHOTO[..., :1]] * 10
     assert_same(classify(model, photos), [classify(model, x)[0] for x in photos])
 
 
-@pytest.mark.seen_on_tensorflow("beside the network it is NumPy")
+@pytest.mark.seen_on_tensorflow("around the network it is NumPy")
 @pytest.mark.parametrize(
     ("shape", "object_size"), [((16, 16, 3), 25), ((None, None, 3), None)]
 )
@@ -74,7 +74,7 @@ def test_object_gets_the_size_of_training(shape, object_size):
         assert answer.probability == pytest.approx(top[1], rel=1e-4)
 
 
-@pytest.mark.seen_on_tensorflow("beside the network it is NumPy")
+@pytest.mark.seen_on_tensorflow("around the network it is NumPy")
 @pytest.mark.parametrize("pooling", ["max", "logsumexp", "average"])
 def test_scale_is_that_with_the_highest_score(pooling):
     model = network((20, 20, 3), pooling=pooling, object_size=20)
@@ -109,7 +109,7 @@ def test_predictions_are_softmax_and_best_first():
     assert decode_predictions([[0.0, 2.0]], [])[0][0][0] == "class 1"
 
 
-@pytest.mark.seen_on_tensorflow("beside the network it is NumPy")
+@pytest.mark.seen_on_tensorflow("around the network it is NumPy")
 def test_refused(tmp_path):
     with pytest.raises(ValueError, match=r"values of 0 to 255.* for the images \[1\]"):
         decode_predictions([[0.0, 1.0], [np.nan, 1.0]], ["cat", "dog"])

@@ -80,7 +80,7 @@ def test_are_impulse_responses(sigma, sigma0, zero_order, epsilon):
     assert_impulse_response(found, impulse_response(layer, sigma0), epsilon)
 
 
-@pytest.mark.seen_on_tensorflow("of NumPy alone")
+@pytest.mark.seen_on_tensorflow("computed by NumPy")
 @pytest.mark.parametrize(
     ("order", "separable"), [(1, True), (2, False), (3, False), (4, True)]
 )
@@ -93,6 +93,7 @@ def test_are_those_of_scipy(order, separable):
     np.testing.assert_allclose(found, expected, atol=1e-12 * scale)
 
 
+@pytest.mark.seen_on_tensorflow("it is a number of NumPy's")
 def test_a_trained_scale_is_taken_as_it_is_learned():
     layer, fixed = built(sigma=1.0, trainable_sigma=True), built(sigma=2.5)
     layer.log_sigma.assign(np.log(2.5))
@@ -102,6 +103,7 @@ def test_a_trained_scale_is_taken_as_it_is_learned():
     assert_impulse_response(found, impulse_response(layer), 1e-3)
 
 
+@pytest.mark.seen_on_tensorflow("computed by NumPy")
 def test_separable_layers_have_one_for_each_channel():
     layer = built(2, separable=True)
     layer.kernel.assign(np.eye(2))

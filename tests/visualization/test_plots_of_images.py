@@ -1,4 +1,4 @@
-"""Figures of images and of activation maps beside them."""
+"""Figures of images and of activation maps."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The filters that a Gaussian derivative layer has learned."""
+"""The filters that a Gaussian derivative layer has learned, and their basis."""
 
 import math
 from typing import Any
@@ -7,9 +7,50 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn import kernels
-from keras_gdrn._checks import check_positive
+from keras_gdrn._checks import check_number, check_positive
 from keras_gdrn.layers import GaussDerConv
-from keras_gdrn.visualization._basis_kernels import basis_kernels
+
+
+def basis_kernels(
+    sigma: float, order: int = 2, radius: int | None = None
+) -> dict[tuple[int, ...], np.ndarray]:
+    """Scale-normalized derivatives `σ^|α| δ^α T(·; σ)` of the discrete Gaussian.
+
+    All with `|α| <= order`, as functions of the position: the kernels of a true
+    convolution, which a layer's correlation applies reflected.
+
+    Source: Perzanowski & Lindeberg, Eq. disc-gauss+central-diff.
+
+    Args:
+        sigma: Scale in pixels.
+        order: Highest order of differentiation, 0 or more.
+        radius: Where the kernels are cut off; by default `4 sigma`, at least 5 pixels.
+
+    Returns:
+        For each multi-index (along y, along x) a float64 array
+        `(2 radius + 1, 2 radius + 1)`, by order and from derivatives along x to those
+        along y.
+
+    Raises:
+        ValueError: If `sigma` is not a positive number or `order` is negative.
+
+    Example:
+
+    >>> basis_kernels(1.0)[0, 2].shape
+    (11, 11)
+    """
+    check_positive("sigma", sigma)
+    check_number("order", order, whole=True)
+    if radius is None:
+        radius = max(5, math.ceil(4 * sigma))
+    along = [
+        kernels.gaussian_derivative(sigma, a, radius)[::-1] for a in range(order + 1)
+    ]
+    return {
+        (y, total - y): np.outer(along[y], along[total - y])
+        for total in range(order + 1)
+        for y in range(total + 1)
+    }
 
 
 def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
@@ -49,27 +90,6 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
     >>> effective_filters(channel.get_layer("block1").conv1).shape
     (13, 13, 16, 32)
     """
-    _check_layer(layer)
-    sigma = check_positive("sigma0", sigma0) * _learned_sigma(layer)
-    # The differences reach beyond the Gaussian that is cut off.
-    radius = kernels.truncation_radius(sigma, layer.epsilon, dimensions=2)
-    basis = basis_kernels(sigma, layer.order, radius + math.ceil(layer.order / 2))
-    scaled = [kernels.multinomial(alpha) * basis[alpha] for alpha in layer.indices]
-    weights = layer.depthwise_kernel if layer.separable else layer.kernel
-    return np.tensordot(np.stack(scaled), _float64(weights), axes=(0, 0))
-
-
-def _learned_sigma(layer: GaussDerConv) -> float:
-    if not layer.trainable_sigma:
-        return layer.sigma
-    return math.exp(_float64(layer.log_sigma))
-
-
-def _float64(weight: Any) -> np.ndarray:
-    return np.asarray(ops.convert_to_numpy(weight)).astype("float64")
-
-
-def _check_layer(layer: Any) -> None:
     if not isinstance(layer, GaussDerConv):
         raise ValueError(
             "`layer` must be a `GaussDerConv`, such as the `conv1` and `conv2` of a "
@@ -80,3 +100,15 @@ def _check_layer(layer: Any) -> None:
             "`layer` must be built for inputs of two spatial dimensions. "
             f"Received: layer={layer!r} with {layer.input_spec}"
         )
+    own = math.exp(_float64(layer.log_sigma)) if layer.trainable_sigma else layer.sigma
+    sigma = check_positive("sigma0", sigma0) * own
+    # The differences reach beyond the Gaussian that is cut off.
+    radius = kernels.truncation_radius(sigma, layer.epsilon, dimensions=2)
+    basis = basis_kernels(sigma, layer.order, radius + math.ceil(layer.order / 2))
+    scaled = [kernels.multinomial(alpha) * basis[alpha] for alpha in layer.indices]
+    weights = layer.depthwise_kernel if layer.separable else layer.kernel
+    return np.tensordot(np.stack(scaled), _float64(weights), axes=(0, 0))
+
+
+def _float64(weight: Any) -> np.ndarray:
+    return np.asarray(ops.convert_to_numpy(weight)).astype("float64")
