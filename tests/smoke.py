@@ -41,7 +41,7 @@ def search(images: np.ndarray, labels: np.ndarray) -> None:
     hypermodel = tuning.GaussDerResNetHyperModel((40, 40, 1), 10, max_parameters=1)
     tuner = keras_tuner.RandomSearch(hypermodel, "val_accuracy", max_trials=1)
     tuner.search(images, labels, validation_split=0.5, verbose=0)
-    print(tuning.report(tuner))
+    tuner.results_summary()
     (trial,) = tuner.oracle.trials.values()
     assert trial.status == "COMPLETED", trial.message
 
