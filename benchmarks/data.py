@@ -49,8 +49,9 @@ def is_prepared(name: str, data_dir: str | None) -> bool:
     return True
 
 
-def random_images(info, split: str, limit: int | None, *_) -> tuple:
-    """Stands in for `load`, with as many images of the same size."""
+def random_images(name: str, split: str, *, limit: int | None = None, **_) -> tuple:
+    """Stands in for `original_arrays`, with as many images of the same size."""
+    info = DATASETS[name]
     count = min(limit or info.size(split), info.size(split))
     random = np.random.default_rng(0)
     images = random.integers(256, size=(count, *info.image_shape), dtype="uint8")
@@ -62,7 +63,7 @@ def images_of(name: str, data_dir: str | None) -> contextlib.AbstractContextMana
     if is_prepared(name, data_dir):
         return contextlib.nullcontext()
     # Inside the pipelines, so that all the rest of them is measured.
-    return mock.patch("keras_gdrn.data._rescaled.load", random_images)
+    return mock.patch("keras_gdrn.data._rescaled.original_arrays", random_images)
 
 
 def kind_of(name: str, data_dir: str | None) -> str:

@@ -77,7 +77,7 @@ INSIDE = {
         "keras_gdrn.layers._scale_scope",
     },
     "data.py": {
-        "keras_gdrn.data._rescaled.load",
+        "keras_gdrn.data._rescaled.original_arrays",
         "keras_gdrn.training._batches",
         "keras_gdrn.training._sources",
     },

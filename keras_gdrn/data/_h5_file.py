@@ -14,11 +14,11 @@ from keras_gdrn._checks import check_factor
 from keras_gdrn.data._datasets import dataset_info
 from keras_gdrn.data._imresize import OVERSHOOT
 from keras_gdrn.data._rescaled import RescaledSource, canvas_of
+from keras_gdrn.data._source import CHUNK
 
-# The splits, with the ends of their keys, and as the names of files have them.
+# The splits, as the keys in a file and as its name have them.
 KEYS = {"train": "train", "validation": "val", "test": "test"}
-SHORT = {"train": "tr", "validation": "vl", "test": "te"}
-CHUNK = 256  # images that are written at a time
+_SHORT = {"train": "tr", "validation": "vl", "test": "te"}
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,13 @@ class H5Split:
 
     def rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Images `(n, H, W, C)`, float32 in [0, 1], and labels of these numbers."""
-        rows, places = np.unique(index, return_inverse=True)
+        rows, places = np.unique(index, return_inverse=True)  # in ascending order
         with _opened(self.path) as file:
-            images = self._stored(file[self.key], rows) / np.float32(self.white)
+            # Of a chunk of several images, each would be unpacked with all of it.
+            chunked = (file[self.key].chunks or (1,))[0] > 1
+            data = self._in_memory if chunked else file[self.key]
+            # Faster than `data[rows]`.
+            images = np.stack([data[row] for row in rows]) / np.float32(self.white)
             low, high = images.min(), images.max()
             if not (low >= -OVERSHOOT and high <= 1 + OVERSHOOT):  # nor if it is NaN
                 raise ValueError(
@@ -53,13 +57,6 @@ class H5Split:
                 )
         images = np.clip(images, 0.0, 1.0).astype("float32", copy=False)
         return images[places], self.labels[index]
-
-    def _stored(self, data: Any, rows: np.ndarray) -> np.ndarray:
-        """Images of numbers in ascending order."""
-        if data.chunks and data.chunks[0] > 1:
-            # Each image of a shuffled batch would be unpacked with all of its chunk.
-            return self._in_memory[rows]
-        return np.stack([data[row] for row in rows])  # faster than `data[rows]`
 
     @functools.cached_property
     def _in_memory(self) -> np.ndarray:
@@ -176,9 +173,12 @@ def write_h5(
         raise ValueError(
             f"`splits` must be of one canvas. Received: {splits} of {name}, {sizes}"
         )
-    size, limit = sizes.pop(), options.get("limit")
-    counts = {s: min(info.size(s), limit or info.size(s)) for s in splits}
-    path = Path(folder, _file_name(name, counts, size, check_factor(factor)))
+    (height, width), limit = sizes.pop(), options.get("limit")
+    counts = [f"{_SHORT[s]}{min(info.size(s), limit or info.size(s))}" for s in splits]
+    kind = "scte" if splits == ("test",) else "sctr"
+    stated = f"{kind}{check_factor(factor):.3f}".replace(".", "p")
+    names = [name, *counts, f"outsize{height}-{width}", f"{stated}.h5"]
+    path = Path(folder, "_".join(names))
     if path.exists():  # asked before anything is read
         return path
     sources = {KEYS[s]: RescaledSource(name, s, factor, **options) for s in splits}
@@ -186,17 +186,10 @@ def write_h5(
     partial = path.with_suffix(".partial")
     with h5py.File(partial, "w") as file:
         for key, source in sources.items():
-            shape = (len(source), *size, info.image_shape[-1])
+            shape = (len(source), height, width, info.image_shape[-1])
             x = file.create_dataset(f"x_{key}", shape, "float32")
             for start in range(0, len(source), CHUNK):
                 rows = slice(start, start + CHUNK)
                 x[rows], _ = source.rows(rows)
             file[f"y_{key}"] = source.arrays[1][:, None]
     return partial.replace(path)
-
-
-def _file_name(name: str, counts: dict[str, int], size: tuple, factor: float) -> str:
-    parts = [name, *(f"{SHORT[split]}{count}" for split, count in counts.items())]
-    kind = "scte" if set(counts) == {"test"} else "sctr"
-    stated = f"{kind}{factor:.3f}".replace(".", "p")
-    return "_".join([*parts, f"outsize{size[0]}-{size[1]}", f"{stated}.h5"])

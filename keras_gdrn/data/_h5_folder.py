@@ -19,20 +19,17 @@ def h5_report(path: str | os.PathLike) -> str:
     """What HDF5 files of rescaled images hold, for `print`.
 
     Args:
-        path: A file such as those of `write_h5`, or a folder of them.
+        path: A file as described at `rescaled_h5`, or a folder of them.
 
     Returns:
-        For each file its name and size factor, and a line for each split, but for
-        placeholders. It says where values are divided by 255, and where a test set is
-        read from another file.
+        For each file its name and size factor, and a line for each split. It says where
+        values are divided by 255, and where a test set is read from another file.
 
     Raises:
-        FileNotFoundError: If there is no such file or folder, or no file in it.
-        OSError, ValueError: As `rescaled_h5`, but for the values of the images.
+        FileNotFoundError, OSError, ValueError: As `rescaled_h5`.
 
     Example:
 
-    >>> path = write_h5("files", "digits", ("test",), 2**-0.25)
     >>> print(h5_report("files"))
     digits_te797_outsize40-40_scte0p841.h5, size factor 0.841
       x_test: 797 images 40x40x1, classes 0 to 9
@@ -130,32 +127,26 @@ class H5Source:
     def rows(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Images `(n, H, W, C)`, float32 in [0, 1], and labels `(n,)`, int32."""
         images = np.empty((len(index), *self.image_shape), "float32")
-        labels, start = np.empty(len(index), "int32"), 0
+        labels, index = np.empty(len(index), "int32"), np.array(index)
         for split in self.splits:
-            own = (index >= start) & (index < start + len(split))
+            own = (index >= 0) & (index < len(split))
             if own.any():
-                whole, labels[own] = split.rows(index[own] - start)
+                whole, labels[own] = split.rows(index[own])
                 images[own] = whole[:, *self.window]
-            start += len(split)
+            index -= len(split)
         return images, labels
 
     def identity(self) -> list[str]:
         """What tells them from other images: files with their sizes, and shapes."""
-        files = [(split.path, str(split)) for split in self.splits]
-        names = [
-            f"{path.name}, {path.stat().st_size} bytes, {of}" for path, of in files
-        ]
-        return [*names, f"of which {(len(self), *self.image_shape)}"]
+        sizes = [f"{part.path.stat().st_size} bytes" for part in self.splits]
+        names = [f"{part.path.name}, {part}" for part in self.splits]
+        return [*names, *sizes, f"of which {(len(self), *self.image_shape)}"]
 
 
 def find_splits(
     folder: str | os.PathLike, split: str, factor: float = 1.0
 ) -> list[H5Split]:
-    """The splits that follow each other in `split`, at one size factor.
-
-    As for `rescaled`, "train+validation" is "train" where no file has a validation
-    split. All have images of the same shape, or there is a `ValueError`.
-    """
+    """The splits that follow each other in `split`: "train" may have no validation."""
     check_choice("split", split, ["train", "validation", "train+validation", "test"])
     stated, kind = f"{check_factor(factor):.3f}", "te" if split == "test" else "tr"
     found = [splits_of(f) for f in _files(folder) if _factor(f, kind) == stated]
@@ -182,10 +173,9 @@ def find_splits(
 
 
 def _factor(path: Path, kind: str) -> str | None:
-    """The size factor in the name of a file, "0.841" of `…scte0p841…`.
+    """The size factor in the name of a file, "0.841" of `…scte0p841…` for kind "te".
 
-    `kind` is "te" or "tr", of test or training images. Those of training are of factor
-    1 where the name has none. A range, as in `…scte1p000-4p000…`, is no factor.
+    Training images, "tr", are of factor 1 where the name has none. A range is none.
     """
     stated = re.search(rf"sc{kind}(\d+)p(\d{{3}})(?!\d|-\d+p)", path.name)
     if stated:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_gdrn._checks import check_count
-from keras_gdrn.data._datasets import DatasetInfo, Slice, dataset_info
+from keras_gdrn.data._datasets import Slice, dataset_info
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
@@ -22,10 +22,13 @@ def original_arrays(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The published images of a split, as they are, in the order of `rescaled`.
 
+    TensorFlow Datasets shuffled the records when it wrote them, and the digits are
+    permuted here, so that the first images of a split are of all classes.
+
     Args:
         name: A key of `DATASETS`.
         split: "train", "validation", "train+validation" or "test".
-        limit: Take only the first so many images, which are of mixed classes.
+        limit: Take only the first so many images.
         data_dir, download: As for `rescaled`.
 
     Returns:
@@ -41,21 +44,7 @@ def original_arrays(
     >>> original_arrays("digits", "test")[0].shape
     (797, 8, 8, 1)
     """
-    return load(dataset_info(name), split, limit, data_dir, download)
-
-
-def load(
-    info: DatasetInfo,
-    split: str,
-    limit: int | None = None,
-    data_dir: str | os.PathLike | None = None,
-    download: bool = False,
-) -> Arrays:
-    """The first `limit` images of a split, `(N, H, W, C)` uint8, and int32 labels.
-
-    TensorFlow Datasets shuffled the records when it wrote them, and the digits are
-    permuted here, so that the first images of a split are of all classes.
-    """
+    info = dataset_info(name)
     check_count("limit", limit)
     slices = _first(info.slices(split), limit or info.size(split))
     if info.source == "sklearn":

@@ -8,7 +8,7 @@ import numpy as np
 from keras_gdrn._checks import check_canvas, check_count, check_factor
 from keras_gdrn.data._datasets import DatasetInfo, dataset_info
 from keras_gdrn.data._imresize import rescale
-from keras_gdrn.data._load import load
+from keras_gdrn.data._load import original_arrays
 from keras_gdrn.data._source import ArraySource, as_dataset
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ class RescaledSource(ArraySource):
     ):
         self.info = info = dataset_info(name)
         self.factor, self.size = check_factor(factor), canvas_of(info, split, canvas)
-        super().__init__(*load(info, split, limit, data_dir, download))
+        options = {"limit": limit, "data_dir": data_dir, "download": download}
+        super().__init__(*original_arrays(name, split, **options))
 
     def rows(self, index: Any) -> tuple[np.ndarray, ...]:
         images, labels = super().rows(index)

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy import ndimage
 
-from keras_gdrn.data._datasets import dataset_info
-from keras_gdrn.data._load import load
+from keras_gdrn.data._load import original_arrays
 from keras_gdrn.data._stir_file import SIDE, SIZES, SPLITS, Arrays
 
 # The 36 icons at each size; LICENSE.md beside them tells where they are from.
@@ -77,7 +76,9 @@ def _digits(
     source: str, data_dir: str | os.PathLike | None, download: bool
 ) -> np.ndarray:
     """Images of each class for two splits, `(10, 100, 28, 28)`."""
-    images, labels = load(dataset_info("mnist"), source, None, data_dir, download)
+    images, labels = original_arrays(
+        "mnist", source, data_dir=data_dir, download=download
+    )
     chosen = []
     for digit in range(DIGITS):
         order = np.flatnonzero(labels == digit)

@@ -26,13 +26,19 @@ from keras_gdrn.kernels._discrete import (
     support_radius,
     truncation_radius,
 )
-from keras_gdrn.kernels._factors import LONG_AXIS, AxisFactors, axis_factors
+from keras_gdrn.kernels._factors import (
+    LONG_AXIS,
+    AxisFactors,
+    Differences,
+    axis_factors,
+)
 from keras_gdrn.kernels._jet import multi_indices, multinomial
 
 __all__ = [
     "BOUNDARIES",
     "LONG_AXIS",
     "AxisFactors",
+    "Differences",
     "Samples",
     "Stencil",
     "axis_factors",

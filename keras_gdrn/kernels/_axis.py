@@ -107,7 +107,7 @@ def sampled_operator(
         kernel = half_pixel_derivative(sigma, order)
     else:
         kernel = gaussian_derivative(sigma, order, support_radius(sigma) + order)
-    kernel = _trimmed(kernel, _radius(kernel, tail))
+    kernel = trimmed(kernel, _radius(kernel, tail))
     radius, h = len(kernel) // 2, entering.spacing
     first, half = entering.positions, pixels / 2
     inside = np.minimum(first + h / 2, half) - np.maximum(first - h / 2, -half)
@@ -232,7 +232,7 @@ def stencils(
     radius = max(_radius(kernel, tail) for kernel in kernels)
     return [
         Stencil(
-            _trimmed(kernel, radius),
+            trimmed(kernel, radius),
             pixels,
             outside=int(boundary == "symmetric"),
             parity=(-1) ** a,
@@ -250,7 +250,7 @@ def _radius(kernel: np.ndarray, tail: float) -> int:
     return max(int(np.count_nonzero(sums > tail)) - 1, 0)
 
 
-def _trimmed(kernel: np.ndarray, radius: int) -> np.ndarray:
+def trimmed(kernel: np.ndarray, radius: int) -> np.ndarray:
     """Without its ends; in all it sums up to the same."""
     middle = len(kernel) // 2
     cut = kernel[middle - radius : middle + radius + 1].copy()

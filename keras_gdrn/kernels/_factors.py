@@ -3,13 +3,19 @@
 import dataclasses
 import math
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import cachetools
 import numpy as np
 
-from keras_gdrn.kernels._axis import Samples, sampled_operator, stencils
-from keras_gdrn.kernels._discrete import fourier_response
+from keras_gdrn.kernels._axis import (
+    Samples,
+    Stencil,
+    sampled_operator,
+    stencils,
+    trimmed,
+)
+from keras_gdrn.kernels._discrete import central_difference, fourier_response
 
 # Above this share of the axis length, the extra product that enters or leaves the
 # low-rank basis costs more than the smaller channel mix saves.
@@ -27,8 +33,19 @@ _NARROW = 0.25
 # long the axis is: on shorter ones, dense products are faster.
 LONG_AXIS = 256
 
+# Up to this σ, in pixels, differences of smoothed values are as good as their kernels:
+# they magnify what is lost by rounding by up to 4 σ².
+_LITTLE_MAGNIFIED = 2.0
+
 # Enough for the whole networks of the paper at several image sizes.
 _CACHED_BYTES = 512 * 2**20
+
+
+class Differences(NamedTuple):
+    """`K_a` as the difference `σ^a δ^a` of what `T` has smoothed."""
+
+    smoothing: Stencil
+    orders: tuple[np.ndarray, ...]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,11 +58,14 @@ class AxisFactors:
         analysis: `(coefficients, size)`, or `None` for the identity.
         jets: `K_a` between coefficients, `(outputs, inputs)` for each order `a`.
         synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
+        composed: `K_a` as differences of smoothed values, where kernels are narrow and
+            that is as good; else `None`.
     """
 
     analysis: Any
     jets: Any
     synthesis: Any
+    composed: Differences | None = None
 
     @property
     def size(self) -> int:
@@ -146,13 +166,36 @@ def axis_factors(
     if right.shape[1] < _WORTHWHILE_RANK * entering.count:
         jets = jets @ right
         analysis = _frozen(right.T)
+    composed = None
     if jets is operators and on_pixels and math.isinf(leaving.influence):
-        sliding = stencils(
-            size, leaving.count, sigma, order, boundary, step, _TAIL * epsilon
-        )
-        if len(sliding[0].kernel) <= _NARROW * size:
-            return AxisFactors(None, sliding, None)
-    return AxisFactors(analysis, _frozen(jets), synthesis)
+        sliding = _sliding(size, leaving.count, sigma, order, boundary, step, epsilon)
+        width = len(sliding.jets[0].kernel)
+        if width <= _NARROW * size:
+            return sliding
+        composed = sliding.composed if width <= size else None
+    return AxisFactors(analysis, _frozen(jets), synthesis, composed)
+
+
+def _sliding(
+    pixels: int,
+    outputs: int,
+    sigma: float,
+    order: int,
+    boundary: str,
+    step: float,
+    epsilon: float,
+) -> AxisFactors:
+    """Narrow kernels, which slide along the axis."""
+    tail = _TAIL * epsilon
+    jets = stencils(pixels, outputs, sigma, order, boundary, step, tail)
+    composed = None
+    if outputs == pixels and step == 1 and sigma <= _LITTLE_MAGNIFIED:
+        orders = (sigma**a * central_difference(a) for a in range(order + 1))
+        # A difference reaches a pixel farther than what it is taken of.
+        smoothing = trimmed(jets[0].kernel, max(jets[0].radius - 1, 0))
+        smoothing = dataclasses.replace(jets[0], kernel=smoothing)
+        composed = Differences(smoothing, tuple(orders))
+    return AxisFactors(None, jets, None, composed)
 
 
 def _of_long_axis(
@@ -169,9 +212,7 @@ def _of_long_axis(
     spacing = _spacing_between(sigma, order, epsilon) if step == 1 else 1
     tail = _TAIL * epsilon
     if spacing == 1 and step:
-        axis = (pixels, leaving.count, sigma)
-        jets = stencils(*axis, order, boundary, step, tail)
-        return AxisFactors(None, jets, None)
+        return _sliding(pixels, leaving.count, sigma, order, boundary, step, epsilon)
     if spacing == 1:
         axis = (entering, leaving, pixels, sigma)
         orders = range(order + 1)

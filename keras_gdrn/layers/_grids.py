@@ -156,3 +156,16 @@ def length(matrix, axis: int):
     """Static where it is known: asking the graph costs an operation."""
     static = matrix.shape[axis]
     return ops.shape(matrix)[axis] if static is None else static
+
+
+def later(x, done):
+    """`x`, but not before `done`.
+
+    Otherwise TensorFlow finds that it has computed the same before, and keeps it.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return x
+    import tensorflow as tf
+
+    with tf.control_dependencies([done]):
+        return tf.identity(x)

@@ -19,6 +19,7 @@ their channels in one product.
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -27,11 +28,14 @@ import keras
 from keras import ops
 
 from keras_gdrn.kernels import AxisFactors
+from keras_gdrn.layers._fine_scales import is_fine, smoothed_and_mixed
 from keras_gdrn.layers._grids import (
     Grid,
     joined,
+    later,
     length,
     on_grids,
+    split,
     summed_along,
     terms_joined,
 )
@@ -87,6 +91,25 @@ def _compiled(factors: Factors, indices) -> Callable:
 
 
 def _filtered_by_constants(factors: Factors, indices, x, kernel):
+    """Each fine scale by itself, the others together."""
+    runs: list[tuple[bool, Factors]] = []
+    scales = itertools.groupby(factors, key=lambda axes: is_fine(axes, x, kernel))
+    for fine, run in scales:
+        runs += [(True, [axes]) for axes in run] if fine else [(False, tuple(run))]
+    sizes = [sum(math.prod(map(_size, axes)) for axes in run) for _, run in runs]
+    y = []
+    for (fine, run), size, part in zip(runs, sizes, split(x, sizes), strict=True):
+        maps = ops.reshape(part, (size, *ops.shape(x)[1:]))
+        if fine:
+            y.append(smoothed_and_mixed(maps, kernel, run[0], indices))
+        else:
+            y.append(_filtered_by_coefficients(maps, kernel, run, indices))
+    return joined(y)
+
+
+def _filtered_by_coefficients(x, kernel, factors: Factors, indices):
+    """With its gradient written out."""
+
     @ops.custom_gradient
     def of_variables(x, kernel):
         y, coefficients = _evaluated(x, kernel, factors, indices)
@@ -135,7 +158,7 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
     mixed = _mixed(jet_bar, adjoint, indices, _AFTER, _BEFORE)
     x_bar = _synthesized(mixed, kernel.shape[1], transposed, _BEFORE)
     again = [
-        dataclasses.replace(x, values=_later(x.values, y_bar)) for x in coefficients
+        dataclasses.replace(x, values=later(x.values, y_bar)) for x in coefficients
     ]
     jet = _jet(again, factors, indices, _BEFORE)
     of_weights = [
@@ -143,19 +166,6 @@ def _gradients(y_bar, coefficients, kernel, factors: Factors, indices):
         for alpha in indices
     ]
     return x_bar, ops.stack(of_weights)
-
-
-def _later(x, done):
-    """`x`, but not before `done`.
-
-    Otherwise TensorFlow finds that it has computed the jet of `x` before, and keeps it.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return x
-    import tensorflow as tf
-
-    with tf.control_dependencies([done]):
-        return tf.identity(x)
 
 
 def _jet(coefficients, factors: Factors, indices, before: slice) -> Jet:

@@ -20,9 +20,11 @@ def slid(x, stencil: Stencil, channels: int):
     """
     if not (stencil.entering or stencil.leaving or stencil.outside):
         return _correlated(x, stencil.kernel, channels, "same")
-    if stencil.entering:
-        x = _extended(x, stencil.entering, outside=0)
     beyond = stencil.radius - stencil.leaving
+    if not stencil.outside:
+        beyond += stencil.entering
+    elif stencil.entering:
+        x = _extended(x, stencil.entering, outside=0)
     if beyond < 0:
         x = x[:, -beyond:beyond]
     elif beyond:

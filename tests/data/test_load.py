@@ -9,7 +9,7 @@ import pytest
 
 from keras_gdrn.data import DATASETS, original_arrays, rescaled, rescaled_arrays
 from keras_gdrn.data._datasets import Slice
-from keras_gdrn.data._load import load, prepared_directory
+from keras_gdrn.data._load import prepared_directory
 
 
 def write_version(data_dir: Path, name: str, version: str) -> Path:
@@ -70,7 +70,7 @@ def test_download_prepares_in_data_dir(tmp_path, monkeypatch):
 
 def test_digits_are_split_by_image_and_always_the_same():
     (train, labels), (test, _) = (
-        load(DATASETS["digits"], split) for split in ("train", "test")
+        original_arrays("digits", split) for split in ("train", "test")
     )
     assert (train.shape, test.shape) == ((1000, 8, 8, 1), (797, 8, 8, 1))
     assert (train.dtype, test.dtype, labels.dtype) == ("uint8", "uint8", "int32")
@@ -78,20 +78,25 @@ def test_digits_are_split_by_image_and_always_the_same():
     assert labels[:12].tolist() == [2, 8, 2, 6, 6, 7, 1, 9, 8, 5, 2, 8]
 
 
-def test_splits_are_slices_that_join_in_order(cifar10_dir):
+def test_splits_are_slices_that_join_in_order(cifar10_dir, monkeypatch):
     info = dataclasses.replace(
         DATASETS["cifar10"],
         train=(Slice("train", 0, 30), Slice("test", 0, 20)),
         validation=(Slice("train", 30, 40),),
     )
-    joined, labels = load(info, "train+validation", 57, cifar10_dir)
+    monkeypatch.setitem(DATASETS, "cifar10", info)
+
+    def load(split, limit):
+        return original_arrays("cifar10", split, limit=limit, data_dir=cifar10_dir)
+
+    joined, labels = load("train+validation", 57)
     assert joined.shape == (57, 32, 32, 3)
     assert (joined.dtype, labels.dtype) == ("uint8", "int32")
-    train, _ = load(info, "train", None, cifar10_dir)
-    validation, _ = load(info, "validation", 7, cifar10_dir)
+    train, _ = load("train", None)
+    validation, _ = load("validation", 7)
     np.testing.assert_array_equal(joined, np.concatenate([train, validation]))
     assert len({image.tobytes() for image in joined}) == 57
-    test, _ = load(info, "test", 20, cifar10_dir)
+    test, _ = load("test", 20)
     np.testing.assert_array_equal(test, train[30:])
 
 

@@ -93,7 +93,7 @@ def test_default_canvas_and_extension_of_every_split(name, split, monkeypatch):
     info = DATASETS[name]
     white = np.full((2, *info.image_shape), info.white, dtype="uint8")
     labels = np.zeros(2, dtype="int32")
-    monkeypatch.setattr(_rescaled, "load", lambda *arguments: (white, labels))
+    monkeypatch.setattr(_rescaled, "original_arrays", lambda *_, **__: (white, labels))
     images, _ = rescaled_arrays(name, split, 0.5)
     side = info.test_canvas if split == "test" else info.canvas
     assert images.shape == (2, side, side, info.image_shape[2])

@@ -1,0 +1,97 @@
+"""Where scales are fine, one convolution of smoothed values gives what kernels give."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn import kernels
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.layers._fine_scales import is_fine
+from tests import _reference
+from tests._cases import cases
+from tests._gradients import gradients
+from tests.layers._contract import randomize
+from tests.theory.images import natural_images
+
+SHAPES = cases([(40,), (33, 40), (300, 40)], [(33, 40)])
+
+
+def is_applied(shape: tuple, sigma: float = 1.0, dtype: str = "float32", **options):
+    """Whether a layer smooths images of this shape and convolves them."""
+    layer = GaussDerConv(2, sigma, dtype=dtype, **options)
+    layer.build((None, *shape, 3))
+    given = (layer.order, layer.boundary, layer.epsilon)
+    axes = [kernels.axis_factors(size, sigma, *given) for size in shape]
+    kernel = layer.depthwise_kernel if layer.separable else layer.kernel
+    return is_fine(axes, keras.ops.zeros((1, 1, 3), dtype), kernel)
+
+
+@pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
+@pytest.mark.parametrize("sigma", [0.5, 2.0])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_values_are_scipys_and_gradients_those_of_a_linear_map(shape, sigma, boundary):
+    options = {"boundary": boundary, "zero_order": True, "epsilon": 1e-5}
+    assert is_applied(shape, sigma, **options)
+    layer = GaussDerConv(4, sigma, use_bias=False, **options)
+    layer.build((None, *shape, 3))
+    randomize(layer)
+    random = np.random.default_rng(0)
+    x, direction = random.normal(size=(2, 2, *shape, 3))
+    kernel, other = layer.kernel.numpy(), random.normal(size=layer.kernel.shape)
+
+    def expected(x, kernel):
+        return _reference.jet_layer(x, kernel, layer.indices, sigma, boundary)
+
+    y = keras.ops.convert_to_numpy(layer(x.astype("float32")))
+    scale = np.abs(expected(x, kernel)).max()
+    np.testing.assert_allclose(y, expected(x, kernel), rtol=0, atol=2e-5 * scale)
+    # ⟨ȳ, L d⟩ = ⟨Lᵀ ȳ, d⟩, of what is linear in the images and in the weights.
+    upstream = random.normal(size=y.shape)
+    of_x, of_kernel = gradients(layer, x, upstream.astype("float32"))
+    for gradient, d, along in (
+        (of_x, direction, expected(direction, kernel)),
+        (of_kernel, other, expected(x, other)),
+    ):
+        allowed = 2e-5 * np.linalg.norm(gradient) * np.linalg.norm(d)
+        assert abs(np.sum(gradient * d) - np.sum(upstream * along)) < allowed
+
+
+def test_where_it_is_applied():
+    assert is_applied((64,)) and is_applied((64, 64)) and is_applied((300, 300))
+    assert is_applied((64, 64), boundary="symmetric", zero_order=True, order=1)
+    # Rounded values must not be subtracted, and long kernels have better ways.
+    assert not is_applied((64, 64), dtype="bfloat16")
+    assert not is_applied((300, 300), sigma=2.1)
+    assert not is_applied((64, 64), sigma=6.0)
+    assert not is_applied((8, 64))  # narrower than the kernel
+    assert not is_applied((64, 64), order=3)
+    assert not is_applied((64, 64), separable=True)
+    assert not is_applied((16, 16, 16))
+
+
+def test_scales_in_any_order_are_what_each_is_alone():
+    image = keras.Input((40, 40, 2))
+    layer = GaussDerConv(3, 1.0)
+    network = keras.Model(image, layer(image))
+    randomize(layer)
+    x = np.random.default_rng(0).normal(size=(2, 40, 40, 2)).astype("float32")
+    scales = (1.0, 5.0, 6.0, 0.6, 0.8, 3.0)
+    maps = keras.ops.convert_to_numpy(ScaleChannels(network, scales)(x))
+    for number, scale in enumerate(scales):
+        alone = keras.ops.convert_to_numpy(ScaleChannels(network, [scale])(x))[:, 0]
+        np.testing.assert_allclose(maps[:, number], alone, atol=1e-5)
+
+
+def test_rounding_is_magnified_little_where_differences_are_taken():
+    """In ten bits, as TF32 has; at a coarse scale differences would be lost."""
+
+    def error(sigma):
+        image = natural_images(64, offset=0.5)[0, ..., 0]
+        smooth = _reference.derivative(image, sigma, 0, 0, "symmetric")
+        mantissa, exponent = np.frexp(smooth)
+        rounded = np.ldexp(np.round(mantissa * 2**11) / 2**11, exponent)
+        exact = np.diff(smooth, 2, axis=0)
+        lost = np.diff(rounded, 2, axis=0) - exact
+        return np.linalg.norm(lost) / np.linalg.norm(exact)
+
+    assert error(2.0) < 0.02 and error(8.0) > 0.1, [error(s) for s in (1.0, 2.0, 8.0)]
