@@ -75,11 +75,9 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
     Returns:
         `(positions, batch, filters)`.
     """
-    if not constant:
-        return _evaluated(x, kernel, factors, indices)[0]
-    if keras.backend.backend() == "jax":
+    if constant and keras.backend.backend() == "jax":
         return _compiled(factors, indices)(x, kernel)
-    return _filtered_by_constants(factors, indices, x, kernel)
+    return _filtered(factors, indices, constant, x, kernel)
 
 
 @functools.lru_cache(maxsize=128)  # a search builds hundreds of networks
@@ -87,10 +85,10 @@ def _compiled(factors: Factors, indices) -> Callable:
     """Outside of compiled functions, JAX would compile each operation for itself."""
     import jax
 
-    return jax.jit(functools.partial(_filtered_by_constants, factors, indices))
+    return jax.jit(functools.partial(_filtered, factors, indices, True))
 
 
-def _filtered_by_constants(factors: Factors, indices, x, kernel):
+def _filtered(factors: Factors, indices, constant: bool, x, kernel):
     """Each fine scale by itself, the others together."""
     runs: list[tuple[bool, Factors]] = []
     scales = itertools.groupby(factors, key=lambda axes: is_fine(axes, x, kernel))
@@ -102,8 +100,10 @@ def _filtered_by_constants(factors: Factors, indices, x, kernel):
         maps = ops.reshape(part, (size, *ops.shape(x)[1:]))
         if fine:
             y.append(smoothed_and_mixed(maps, kernel, run[0], indices))
-        else:
+        elif constant:
             y.append(_filtered_by_coefficients(maps, kernel, run, indices))
+        else:
+            y.append(_evaluated(maps, kernel, run, indices)[0])
     return joined(y)
 
 

@@ -1,5 +1,7 @@
 """The operators of a layer at each scale: constants, or made inside the graph."""
 
+import dataclasses
+
 from keras import ops
 
 from keras_gdrn import kernels
@@ -7,6 +9,9 @@ from keras_gdrn.kernels import Samples
 from keras_gdrn.layers._jets import Factors
 from keras_gdrn.layers._spectral import spectral_operators
 from keras_gdrn.layers._windows import Window, Windows
+
+# An axis on which no kernel that slides is wide.
+_LONG = 4096
 
 
 def constant_factors(
@@ -42,6 +47,7 @@ def factors_in_graph(
     leaving: Windows,
     order: int,
     boundary: str,
+    epsilon: float,
     dtype: str,
     log_sigma=None,
 ) -> Factors:
@@ -68,21 +74,42 @@ def factors_in_graph(
         margin = (size - outputs) // 2
         return [operator[:, margin : margin + outputs] for operator in orders]
 
-    # Whole maps have one size: all scales at once, as the operations are most of what
-    # tracing and exporting a network costs then.
     scales = _scales(entering, leaving)
     alike = entering.accuracy.extent is None and set(entering.steps) == {1.0}
-    together = len(scales) if alike else 1
-    factors = []
-    for first in range(0, len(scales), together):
-        _, step, given, asked, whole = scales[first]
-        some = sigmas[first : first + together]
+    factors: dict[int, list] = {}
+    if alike and log_sigma is None and boundary == "zero":
+        for number, (scale, *_, whole) in enumerate(scales):
+            axis = kernels.axis_factors(_LONG, scale * sigma, order, boundary, epsilon)
+            if axis.composed:
+                factors[number] = [_of_size(axis, size) for size in whole]
+    # Whole maps have one size: all other scales at once, as the operations are most of
+    # what tracing and exporting a network costs then.
+    others = [number for number in range(len(scales)) if number not in factors]
+    together = len(others) if alike else 1
+    for first in range(0, len(others), together or 1):
+        numbers = others[first : first + together]
+        _, step, given, asked, whole = scales[numbers[0]]
+        some = ops.stack([sigmas[number] for number in numbers])
         axes = [operators(some, step, *axis) for axis in _axes(given, asked, whole)]
-        factors += [
-            [kernels.AxisFactors(None, [jet[i] for jet in jets], None) for jets in axes]
-            for i in range(together)
-        ]
-    return factors
+        for i, number in enumerate(numbers):
+            factors[number] = [
+                kernels.AxisFactors(None, [jet[i] for jet in jets], None)
+                for jets in axes
+            ]
+    return [factors[number] for number in range(len(scales))]
+
+
+def _of_size(axis: kernels.AxisFactors, size) -> kernels.AxisFactors:
+    """Stencils along an axis whose length only the graph knows."""
+    assert axis.composed
+    smoothing, differences = axis.composed
+    return dataclasses.replace(
+        axis,
+        jets=[dataclasses.replace(jet, pixels=size) for jet in axis.jets],
+        composed=kernels.Differences(
+            dataclasses.replace(smoothing, pixels=size), differences
+        ),
+    )
 
 
 def is_mirrored(size, whole, boundary: str):

@@ -56,13 +56,14 @@ def _correlated(x, kernel: np.ndarray, channels: int, padding: str = "valid"):
         y = sum(weight * wide[:, k : k + count] for k, weight in enumerate(weights))
         return ops.cast(y, x.dtype)
     front, size, behind, rest = ops.shape(x)
-    if front > behind == 1 and channels < _GROUP // 4:
+    known = isinstance(front, int) and isinstance(behind, int)
+    if known and front > behind == 1 and channels < _GROUP // 4:
         # Along the last axis only the channels of each image lie behind one another.
         x = ops.transpose(x, (2, 1, 0, 3))
         y = ops.reshape(_correlated(x, kernel, channels, padding), (1, -1, front, rest))
         return ops.transpose(y, (2, 1, 0, 3))
     # A number that is known: export to other formats needs it.
-    group = channels * _divisor(behind, _GROUP // channels)
+    group = channels * (_divisor(behind, _GROUP // channels) if known else 1)
     weights = ops.convert_to_tensor(kernel[:, None, None, None], x.dtype)
     weights = ops.broadcast_to(weights, (len(kernel), 1, group, 1))
     x = ops.reshape(x, (front, size, -1, group))

@@ -271,10 +271,11 @@ class GaussDerConv(ScaledLayer):
     def _between(self, x, kernel, entering: Windows, leaving: Windows):
         static = all(isinstance(size, int) for size in entering.spatial)
         constant = static and not self.trainable_sigma
-        asked = (self.sigma, entering, leaving, self.order, self.boundary)
+        windows = (entering, leaving)
+        asked = (self.sigma, *windows, self.order, self.boundary, self.epsilon)
         if constant:
             check_reach(max(entering.sigma0) * self.sigma, entering.spatial)
-            factors = constant_factors(*asked, self.epsilon)
+            factors = constant_factors(*asked)
         else:
             # At least float32: small σ and long axes need it.
             dtype = "float64" if self.compute_dtype == "float64" else "float32"

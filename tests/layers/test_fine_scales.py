@@ -95,3 +95,36 @@ def test_rounding_is_magnified_little_where_differences_are_taken():
         return np.linalg.norm(lost) / np.linalg.norm(exact)
 
     assert error(2.0) < 0.02 and error(8.0) > 0.1, [error(s) for s in (1.0, 2.0, 8.0)]
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="its graphs")
+def test_images_whose_size_only_the_graph_knows():
+    import tensorflow as tf
+
+    def network(size):
+        image = keras.Input((size, size, 2))
+        channel = keras.Model(image, GaussDerConv(3, 1.2)(image))
+        image = keras.Input((size, size, 2))
+        return keras.Model(image, ScaleChannels(channel, (1.0, 4.0, 0.5))(image))
+
+    def differentiated(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = any_size(x)
+            loss = tf.reduce_sum(tf.square(y))
+        return y, tape.gradient(loss, any_size.trainable_variables[0])
+
+    any_size, known = network(None), network(40)
+    known.set_weights(any_size.get_weights())
+    signature = [tf.TensorSpec((None, None, None, 2))]
+    graph = tf.function(differentiated, input_signature=signature)
+    operations = graph.get_concrete_function().graph.get_operations()
+    assert [op.type for op in operations].count("Conv2DBackpropFilter") == 2
+    x = np.random.default_rng(0).normal(size=(2, 40, 40, 2)).astype("float32")
+    y, gradient = graph(x)
+    np.testing.assert_allclose(y, known(x), rtol=0, atol=5e-3)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(known(x)))
+    expected = tape.gradient(loss, known.trainable_variables[0])
+    error = np.abs(gradient - expected).max() / np.abs(expected).max()
+    assert error < 5e-3

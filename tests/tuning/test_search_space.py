@@ -99,6 +99,12 @@ def test_default_space_fits_the_image(side):
     assert len(space.ratio) >= 5
     if side >= 39:
         assert space == SearchSpace()
-    with pytest.raises(ValueError, match=rf"`space` .* {side} pixels.*4 and 8 blocks"):
-        wide = dataclasses.replace(space, ratio=(4.0,))
-        GaussDerResNetHyperModel((side, side, 1), 4, space=wide)
+
+    def of(ratio):
+        own = dataclasses.replace(space, ratio=(ratio,))
+        GaussDerResNetHyperModel((side, side, 1), 4, space=own)
+
+    most = side ** (1 / 9)  # of the first layer and 8 blocks
+    of(0.99 * most)
+    with pytest.raises(ValueError, match=rf"`space` .* {side} pixels.* 8 blocks"):
+        of(1.01 * most)
