@@ -53,7 +53,7 @@ def try_installed() -> None:
     hypermodel = tuning.GaussDerResNetHyperModel((40, 40, 1), 10, max_parameters=1)
     tuner = keras_tuner.RandomSearch(hypermodel, "val_accuracy", max_trials=1)
     tuner.search(images, labels, validation_split=0.5, verbose=0)
-    print(tuning.report(tuner))
+    tuner.results_summary()
     (trial,) = tuner.oracle.trials.values()
     assert trial.status == "COMPLETED", trial.message
     print(f"keras_gdrn {keras_gdrn.__version__} works with Keras {keras.__version__}")

@@ -44,8 +44,9 @@ import keras_tuner
 import numpy as np
 import trial_data
 from options import SPACES, TUNERS, parse
+from report import plot_trials, report, trained_trials
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, replacing
 from keras_gdrn.data import DATASETS
 from keras_gdrn.training import (
     RECIPES,
@@ -55,15 +56,7 @@ from keras_gdrn.training import (
     claim_folder,
     lock_folder,
 )
-from keras_gdrn.tuning import (
-    GaussDerResNetHyperModel,
-    SearchSpace,
-    plot_trials,
-    report,
-    search_cost,
-    search_on_ray,
-    trained_trials,
-)
+from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, search_on_ray
 
 # The recipe whose augmentation suits the images; digits are not augmented.
 AUGMENTED = {
@@ -166,8 +159,11 @@ def make_tuner(
     if options.tuner == "bayesian":
         # By default three for each hyperparameter are drawn, which is often all.
         length["num_initial_points"] = max(3, options.max_trials // 3)
-    searcher = type("SearchTuner", (SeededAndTimed, TUNERS[options.tuner]), {})
-    tuner = searcher(
+
+    class SearchTuner(SeededAndTimed, TUNERS[options.tuner]):
+        """One of Keras Tuner's."""
+
+    tuner = SearchTuner(
         hypermodel,
         objective=keras_tuner.Objective(options.objective, "max"),
         directory=str(options.out),
@@ -181,8 +177,6 @@ def make_tuner(
 
 
 def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -> None:
-    images = trial_data.training_images(options)
-    print(search_cost(tuner.hypermodel, images, options.max_trials, options.epochs))
     given = {
         "x": trial_data.training(options),
         "validation_data": tests,
@@ -206,8 +200,8 @@ def write(tuner: keras_tuner.Tuner, out: Path) -> None:
     (out / "trials.md").write_text(text + "\n", encoding="utf-8")
     plot_trials(tuner).savefig(out / "trials.png")
     (model,) = tuner.get_best_models(1)
-    model.save(out / "partial.keras")
-    os.replace(out / "partial.keras", out / "model.keras")
+    with replacing(out / "model.keras") as partial:
+        model.save(partial)
     print(f"Table, pictures and the best network (model.keras) are in {out}")
 
 

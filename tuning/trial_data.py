@@ -7,38 +7,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays
+from keras_gdrn.training import Stage
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 
-def training(options: argparse.Namespace) -> "Callable[[int], tf.data.Dataset]":
-    """The training images at size factor 1, in batches of the size that is asked for.
+def training(options: argparse.Namespace) -> "Callable[[Stage], tf.data.Dataset]":
+    """Makes the training images at size factor 1, in the process of a trial.
 
     Without those that `validation` takes from the same split.
     """
-    limit = training_images(options)
+    split, first, _ = _held_out(options)
+    there = first if split == "train" else DATASETS[options.dataset].size("train")
+    limit = min(options.limit or there, there)
 
-    def batches(batch_size: int) -> "tf.data.Dataset":
+    def images(stage: Stage) -> "tf.data.Dataset":
         return rescaled(
             options.dataset,
             "train",
             canvas=options.canvas,
-            batch_size=batch_size,
-            shuffle=True,
-            seed=options.seed,
             limit=limit,
             data_dir=options.data_dir,
         )
 
-    return batches
-
-
-def training_images(options: argparse.Namespace) -> int:
-    """How many images `training` has."""
-    split, first, _ = _held_out(options)
-    there = first if split == "train" else DATASETS[options.dataset].size("train")
-    return min(options.limit or there, there)
+    return images
 
 
 def validation(

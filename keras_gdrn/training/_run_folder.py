@@ -18,7 +18,7 @@ _SHOWN = 8  # differences
 
 
 @contextlib.contextmanager
-def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
+def lock_folder(folder: str | os.PathLike, seconds: float = 0.0) -> Iterator[None]:
     """Keeps a folder to this process for as long as the context lasts.
 
     The operating system holds the lock: it is free again when the process has ended,
@@ -26,6 +26,7 @@ def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
 
     Args:
         folder: Made if need be. The file `partial.lock` is in it meanwhile.
+        seconds: Time to wait for another process that has it.
 
     Returns:
         A context, in which no other process gets the folder.
@@ -42,7 +43,7 @@ def lock_folder(folder: str | os.PathLike) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(path)
     try:
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=seconds)
     except filelock.Timeout as error:
         raise BlockingIOError(
             f"{path.parent} is in use by another process: wait for its end, or choose "

@@ -1,13 +1,15 @@
 """The networks of this package as a hypermodel of Keras Tuner."""
 
+import contextlib
 import dataclasses
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
 import keras_tuner
+from keras_tuner.errors import FatalValueError
 
 from keras_gdrn._checks import check_number
 from keras_gdrn.evaluation import scale_generalization
@@ -15,12 +17,6 @@ from keras_gdrn.evaluation._test_data import check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
 from keras_gdrn.tuning._cost import multiply_adds, parameters
-from keras_gdrn.tuning._data import (
-    check_batches,
-    data_errors_are_fatal,
-    refuse,
-    training_and_tests,
-)
 from keras_gdrn.tuning._search_space import SearchSpace
 
 
@@ -112,7 +108,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             warmup_epochs=min(math.ceil(share * epochs), epochs - 1),
         )
 
-    @data_errors_are_fatal()
     def fit(
         self,
         hp: keras_tuner.HyperParameters,
@@ -127,16 +122,15 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         seed: int = 0,
         out: str | os.PathLike | None = None,
         callbacks: Sequence[keras.callbacks.Callback] = (),
-        verbose: int | str = "auto",
-        **others: Any,
+        **options: Any,
     ) -> dict[str, float]:
         """Train the model and return its accuracies, unless it is over the budget.
 
         Args:
             hp, model: Hyperparameters and model of a trial.
             x, y: Training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
-                Or `x` alone: a tuple of these, a `tf.data.Dataset` of batches (where
-                their size is not searched), or a function from that to a dataset.
+                Or `x` alone: any data that `training.fit` takes, or a function from a
+                `Stage` to these. Batches that are made elsewhere keep their own size.
             validation_data: Arrays `(images, labels)` or batches of size factor 1, or
                 these by size factor, as `scale_generalization` takes them.
             validation_split: Instead, the share of the arrays `x` and `y`, the last
@@ -145,9 +139,10 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 recipe. Each of Hyperband's rounds has a learning rate schedule.
             seed: Seed of shuffling, augmentation and dropout.
             out: Folder for checkpoints, from which the same call resumes.
-            callbacks, verbose: As `keras.Model.fit`. The validation comes after the
-                training: a callback can watch "loss" and "accuracy" only.
-            **others: None: the error says what to write instead.
+            callbacks: As `keras.Model.fit`. The validation comes after the training: a
+                callback can watch "loss" and "accuracy" only.
+            **options: Further arguments of `training.fit`, such as `verbose`. The
+                size of a batch is not among them: `SearchSpace(batch_size=(32,))`.
 
         Returns:
             The objectives and the cost of the network, by name.
@@ -156,10 +151,9 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             keras_tuner.errors.FatalValueError: If an argument does not fit. It ends the
                 search.
         """
-        refuse(others)
-        data, tests = training_and_tests(x, y, validation_data, validation_split)
-        check_batches(data, self.space.batch_size)
-        check_datasets(model, tests)
+        with errors_end_the_search():
+            data, tests = _data(x, y, validation_data, validation_split)
+            check_datasets(model, tests)
         cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
         limits = {name: most for name, most in self.budget.items() if most is not None}
         if any(cost[name] > most for name, most in limits.items()):
@@ -170,11 +164,12 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
         epochs_here = []  # in this process
         note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
-        options = {"seed": seed, "callbacks": [*callbacks, note], "out": out}
         # A trial that diverges is a bad one, not a failure.
-        options |= {"check_finite": False, "verbose": verbose}
-        of_size = (lambda s: data(s.recipe.batch_size)) if callable(data) else data
-        train_in_stages(model, stages, of_size, **options)
+        options = {"check_finite": False, "seed": seed, "out": out, **options}
+        with errors_end_the_search():
+            train_in_stages(
+                model, stages, data, callbacks=[*callbacks, note], **options
+            )
         if not epochs_here:  # but in one that was killed afterwards
             pass_through(callbacks, model)
         result = scale_generalization(model, tests)
@@ -197,6 +192,41 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 recipe = dataclasses.replace(recipe, **half)
             stages.append(Stage("all_channels", recipe))
         return stages
+
+
+@contextlib.contextmanager
+def errors_end_the_search() -> Iterator[None]:
+    """For arguments and data: their error would be that of every trial.
+
+    Of another kind, it would be taken for a failed trial, and the search go on.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise FatalValueError(str(error)) from error
+
+
+def _data(
+    x: Any, y: Any, validation_data: Any, share: float
+) -> tuple[Any, Mapping[float, Any]]:
+    """Training data as `train_in_stages` takes them, and test data by size factor."""
+    data = x if y is None else (x, y)
+    if not share and validation_data is not None:
+        is_by_factor = isinstance(validation_data, Mapping)
+        return data, validation_data if is_by_factor else {1.0: validation_data}
+    is_pair = isinstance(data, tuple) and len(data) == 2
+    count = len(data[1]) if is_pair else 0
+    kept = math.floor(count * (1 - share))
+    if validation_data is not None or not 0 < kept < count:
+        raise ValueError(
+            "`validation_data`, or `validation_split` of arrays (images, labels), one "
+            "of them, must have images that judge the trials and leave some to train "
+            f"on. Received: validation_split={share!r} of "
+            f"{f'{count} images' if is_pair else f'a {type(data).__name__}'} and "
+            f"{'no' if validation_data is None else 'also'} validation_data"
+        )
+    images, labels = data
+    return (images[:kept], labels[:kept]), {1.0: (images[kept:], labels[kept:])}
 
 
 def pass_through(

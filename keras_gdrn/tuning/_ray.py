@@ -52,8 +52,8 @@ def search_on_ray(
             picklable: arrays, or a function that makes a `tf.data.Dataset`.
         address: Address of a cluster, `"auto"` for that of this machine, or `None`.
         parallel: Trials at the same time; by default as many as there is room for.
-        cpus: CPU cores of a trial. By default its share of this machine, or one core
-            in a cluster.
+        cpus: CPU cores of a trial. By default one, or its share of this machine where
+            `parallel` is given.
         gpus: GPUs of a trial; it sees no others. A fraction shares one. By default one
             where there are any.
         max_retries: So many times a trial is run again after its process has died;

@@ -6,7 +6,6 @@ import logging
 import math
 import os
 import socket
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,8 @@ from keras_tuner.engine.trial import Trial
 
 from keras_gdrn.training import lock_folder
 
-_PATIENCE = 120  # seconds for the process that had a trial before to end
+# For the process that had the trial before, until its driver was killed.
+_PATIENCE = 120.0
 
 
 @contextlib.contextmanager
@@ -37,23 +37,12 @@ def cluster(
         Ray, `run_one_trial` as a task of it, and a function that tells how many to run
         at the same time. (Machines may come and go.)
     """
-    ray = _imported(address is None)
-    is_ours = not ray.is_initialized()
-    if is_ours:
-        _start(ray, address, math.ceil((parallel or 1) * (cpus or 1)))
-
-    def there(name: str) -> float:
-        return ray.cluster_resources().get(name, 0)
-
-    def slots() -> int:
-        fits = (there(name) // number for name, number in needed)
-        return parallel or max(1, int(min(fits, default=1)))
-
+    ray, is_ours = _started(address, math.ceil((parallel or 1) * (cpus or 1)))
     try:
-        gpus = min(1, there("GPU")) if gpus is None else gpus
+        there = ray.cluster_resources()
+        gpus = min(1, there.get("GPU", 0)) if gpus is None else gpus
         if cpus is None:
-            at_once = parallel or (there("GPU") // gpus if gpus else math.inf)
-            share = there("CPU") // max(1, at_once)
+            share = there["CPU"] // parallel if parallel else 1
             cpus = max(1, share) if is_ours and address is None else 1
         needed = [(name, n) for name, n in (("CPU", cpus), ("GPU", gpus)) if n]
         for name, number in needed:
@@ -63,35 +52,21 @@ def cluster(
                     f"`{name.lower()}s` must be at most {most:g}, which is what one "
                     f"machine has. Received: {name.lower()}s={number:g}"
                 )
+
+        def slots() -> int:
+            there = ray.cluster_resources()
+            fits = (there.get(name, 0) // number for name, number in needed)
+            return parallel or max(1, int(min(fits, default=1)))
+
         yield ray, _task(ray, cpus, gpus), slots
     finally:
         if is_ours:
             ray.shutdown()
 
 
-def _start(ray: Any, address: str | None, cores: int) -> None:
-    options = {"address": address, "log_to_driver": False}
-    if address is None:
-        everywhere = range(os.cpu_count() or 1)
-        available = getattr(os, "sched_getaffinity", lambda _: everywhere)
-        cores = max(len(available(0)), cores)
-        options |= {"address": "local", "num_cpus": cores, "include_dashboard": False}
-    with warnings.catch_warnings():  # JAX warns of a fork: it only starts a program
-        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-        found = ray.init(logging_level=logging.ERROR, **options)
-    if found.dashboard_url:
-        print(f"Ray's dashboard: http://{found.dashboard_url}")
-    if address is None and found.address_info["node_ip_address"] != "127.0.0.1":
-        warnings.warn(
-            "Other machines can reach Ray, which was imported before. Import it after "
-            "`search_on_ray`, or set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 before.",
-            stacklevel=2,
-        )
-
-
-def _imported(is_local: bool) -> Any:
-    """Ray. It reads these variables when it is imported."""
-    if is_local:
+def _started(address: str | None, cores: int) -> tuple[Any, bool]:
+    """Ray, and whether it was started here, on this machine with so many cores."""
+    if address is None:  # Ray reads these variables when it is imported
         # In spite of its name, on Linux too: it listens on the loopback address alone.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -102,7 +77,26 @@ def _imported(is_local: bool) -> Any:
         raise ImportError(
             "A search in several processes needs Ray: `pip install keras_gdrn[ray]`"
         ) from error
-    return ray
+    if ray.is_initialized():
+        return ray, False
+    options: dict[str, Any] = {"address": address, "log_to_driver": False}
+    if address is None:
+        everywhere = range(os.cpu_count() or 1)
+        available = getattr(os, "sched_getaffinity", lambda _: everywhere)
+        cores = max(len(available(0)), cores)
+        options |= {"address": "local", "num_cpus": cores, "include_dashboard": False}
+    with warnings.catch_warnings():  # JAX warns of a fork: it only starts a program
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        found: Any = ray.init(logging_level=logging.ERROR, **options)
+    if found.dashboard_url:
+        print(f"Ray's dashboard: http://{found.dashboard_url}")
+    if address is None and found.address_info["node_ip_address"] != "127.0.0.1":
+        warnings.warn(
+            "Other machines can reach Ray, which was imported before. Import it after "
+            "`search_on_ray`, or set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 before.",
+            stacklevel=2,
+        )
+    return ray, True
 
 
 def _task(ray: Any, cpus: float, gpus: float) -> Any:
@@ -168,8 +162,7 @@ def run_one_trial(given: tuple, state: dict) -> tuple[list, dict]:
     tuner.save = lambda: None  # the driver does
     if _keeps_checkpoints(tuner):
         named = {**named, "out": own / "training"}
-    _wait_for(own)
-    with lock_folder(own):
+    with lock_folder(own, seconds=_PATIENCE):
         tuner.search(*arguments, **named)
     return tuner.oracle.reports, trial.get_state()
 
@@ -179,11 +172,3 @@ def _keeps_checkpoints(tuner: Any) -> bool:
     if tuner.hypermodel is None or getattr(tuner, "executions_per_trial", 1) > 1:
         return False
     return "out" in inspect.signature(tuner.hypermodel.fit).parameters
-
-
-def _wait_for(folder: Path) -> None:
-    """Waits for the process that had this trial before, until its driver was killed."""
-    for _ in range(_PATIENCE):
-        with contextlib.suppress(BlockingIOError), lock_folder(folder):
-            return
-        time.sleep(1)

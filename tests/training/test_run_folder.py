@@ -3,6 +3,8 @@
 import errno
 import json
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import filelock
@@ -241,6 +243,19 @@ def test_one_folder_is_of_one_process(tmp_path):
         train(tmp_path, seed=1)
     with lock_folder(tmp_path):  # it is free again after each, failed or not
         pass
+
+
+def test_a_folder_can_be_waited_for(tmp_path):
+    def wait():
+        with lock_folder(tmp_path, seconds=60):
+            return True
+
+    with ThreadPoolExecutor(1) as pool:
+        with lock_folder(tmp_path):
+            waiting = pool.submit(wait)
+            time.sleep(0.2)
+            assert not waiting.done()
+        assert waiting.result()
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):

@@ -13,12 +13,11 @@ os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 sys.path[:0] = [str(ROOT / "tuning"), str(ROOT / "examples")]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny_images():
-    """Random images and labels of three classes."""
+    """Random images and labels of three classes: a step."""
     random = np.random.default_rng(0)
-    images = random.random((24, 12, 12, 1), dtype="float32")
-    return images, random.integers(3, size=24)
+    return random.random((8, 12, 12, 1), dtype="float32"), random.integers(3, size=8)
 
 
 @pytest.fixture(autouse=True)

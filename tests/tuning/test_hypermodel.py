@@ -1,4 +1,4 @@
-"""Trials of the hypermodel: what they train, what they return, what they refuse."""
+"""Trials of the hypermodel: what they train on, what they return, what they refuse."""
 
 import dataclasses
 
@@ -6,11 +6,14 @@ import keras
 import keras_tuner
 import numpy as np
 import pytest
+from keras_tuner.errors import FatalError
 
+from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.training import Recipe
 from keras_gdrn.tuning import (
     GaussDerResNetHyperModel,
     SearchSpace,
+    _hypermodel,
     multiply_adds,
     parameters,
 )
@@ -21,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 TINY = SearchSpace(
-    ratio=(1.2, 1.5),
-    blocks=(1, 2),
+    ratio=(1.5,),
+    blocks=(1,),
     stem_width=(2,),
     width=(2, 3),
     order=(2,),
@@ -30,12 +33,12 @@ TINY = SearchSpace(
     sigma0_range=(0.5, 1.0),
     batch_size=(8,),
 )
-FIXED = dataclasses.replace(TINY, ratio=(1.5,), blocks=(1,), width=(3,))
+FIXED = dataclasses.replace(TINY, width=(3,)).only()
 
 
-def hypermodel_of(space=TINY, epochs=1, **options):
+def hypermodel_of(space=FIXED, recipe=Recipe(1, 8), **options):
     return GaussDerResNetHyperModel(
-        (12, 12, 1), 3, space=space, recipe=Recipe(epochs, 8), **options
+        (12, 12, 1), 3, space=space, recipe=recipe, **options
     )
 
 
@@ -44,45 +47,23 @@ def built(hypermodel):
     return hp, hypermodel.build(hp)
 
 
-class Epochs(keras.callbacks.Callback):
-    """Notes the number of scale channels and the learning rate of each epoch."""
-
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def on_epoch_begin(self, epoch, logs=None):
-        scales = len(self.model.get_layer("scale_channels").sigma0)
-        self.found.append((scales, round(float(self.model.optimizer.learning_rate), 5)))
-
-
 @pytest.mark.slow
-def test_trials_that_go_on_from_other_trials(tiny_images, tmp_path):
-    hypermodel = hypermodel_of(TINY.only("ratio", "blocks"), single_scale_epochs=1)
+def test_trials_go_on_from_others_and_the_best_model_is_the_one_that_was_judged(
+    tiny_images, tmp_path
+):
     search = keras_tuner.Hyperband(
-        *(hypermodel, "val_accuracy"),
-        max_epochs=2,
+        hypermodel_of(TINY.only("width"), single_scale_epochs=1),
+        *(keras_tuner.Objective("val_mean_accuracy", "max"), 2),
         factor=2,
         directory=tmp_path,
         seed=1,
     )
-    search.search(*tiny_images, validation_data=tiny_images, verbose=0)
-    trials = search.oracle.trials.values()
-    assert any("tuner/trial_id" in trial.hyperparameters.values for trial in trials)
-    assert all(trial.status == "COMPLETED" for trial in trials)
-    assert {"width_1", "width_2"} <= {hp.name for hp in search.oracle.get_space().space}
-
-
-@pytest.mark.slow
-def test_best_model_is_the_one_that_was_judged(tiny_images, tmp_path):
-    hypermodel = hypermodel_of(single_scale_epochs=1)
-    objective = keras_tuner.Objective("val_mean_accuracy", "max")
-    search = keras_tuner.RandomSearch(
-        hypermodel, objective, max_trials=2, directory=tmp_path, seed=1
-    )
+    search.oracle.max_trials = 3  # two of an epoch, and one that goes on
     images, labels = tiny_images
     tests = {1.0: (images, labels), 2.0: (images[::-1].copy(), labels)}
     search.search(tiny_images, validation_data=tests, verbose=0)
+    *_, last = search.oracle.trials.values()
+    assert "tuner/trial_id" in last.hyperparameters.values
     (trial,) = search.oracle.get_best_trials(1)
     (model,) = search.get_best_models(1)
     accuracies = [
@@ -90,65 +71,33 @@ def test_best_model_is_the_one_that_was_judged(tiny_images, tmp_path):
         for x, y in tests.values()
     ]
     found = {name: trial.metrics.get_last_value(name) for name in trial.metrics.metrics}
-    assert trial.score == pytest.approx(np.mean(accuracies))
-    assert found["val_min_accuracy"] == pytest.approx(min(accuracies))
-    assert found["val_accuracy"] == pytest.approx(accuracies[0])
-    assert found["parameters"] == parameters(model)
-    assert found["multiply_adds"] == multiply_adds(model)
-    assert found["over_budget"] == 0
+    assert found == {
+        "val_mean_accuracy": pytest.approx(np.mean(accuracies)),
+        "val_min_accuracy": pytest.approx(min(accuracies)),
+        "val_accuracy": pytest.approx(accuracies[0]),
+        "parameters": parameters(model),
+        "multiply_adds": multiply_adds(model),
+        "over_budget": 0,
+    }
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, [(2, 0.01)]),
-        ({"epochs": 3}, [(1, 0.01), (1, 0.005), (2, 0.005)]),
-        ({"epochs": 3, "initial_epoch": 1}, [(1, 0.01), (2, 0.005)]),
-    ],
-)
-def test_one_scale_channel_comes_first(options, expected, tiny_images):
-    single = 2 if options else 0
-    hypermodel = hypermodel_of(FIXED, single_scale_epochs=single)
-    hp, model = built(hypermodel)
-    epochs = Epochs()
-    hypermodel.fit(
-        hp,
-        model,
-        tiny_images,
-        validation_data=tiny_images,
-        callbacks=[epochs],
-        verbose=0,
-        **options,
-    )
-    for (scales, rate), (want_scales, want_rate) in zip(
-        epochs.found, expected, strict=True
-    ):
-        assert scales == want_scales
-        assert rate == pytest.approx(want_rate, rel=2e-3)
-
-
-def test_warm_up_keeps_its_share():
-    recipe = Recipe(20, 8, warmup_epochs=5)
-    hypermodel = GaussDerResNetHyperModel((12, 12, 1), 3, space=TINY, recipe=recipe)
-    hp = keras_tuner.HyperParameters()
-    warmups = [hypermodel.recipe(hp, epochs).warmup_epochs for epochs in (20, 4, 1)]
-    assert warmups == [5, 1, 0]
-
-
-@pytest.mark.parametrize("name", ["parameters", "multiply_adds"])
 def test_networks_over_the_budget_do_not_stop_a_search(
-    name, tiny_images, tmp_path, capsys, monkeypatch
+    tiny_images, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(keras.Model, "fit", lambda *_, **__: pytest.fail("trained"))
     space = dataclasses.replace(FIXED, stem_width=(2, 3, 4, 5)).only("stem_width")
-    hypermodel = hypermodel_of(space, **{f"max_{name}": 10})
-    search = keras_tuner.GridSearch(hypermodel, "val_accuracy", directory=tmp_path)
+    search = keras_tuner.GridSearch(
+        *(hypermodel_of(space, max_parameters=10), "val_accuracy"), directory=tmp_path
+    )
     search.search(tiny_images, validation_data=tiny_images, verbose=0)
-    assert f"is over the budget, {{'{name}': 10}}" in capsys.readouterr().out
+    assert "is over the budget, {'parameters': 10}" in capsys.readouterr().out
     trials = search.oracle.trials.values()
     found = [(t.score, t.metrics.get_last_value("over_budget")) for t in trials]
     assert found == [(0, 1)] * 4
     search.get_best_models(1)  # there is a checkpoint
+    hypermodel = hypermodel_of(max_multiply_adds=10)
+    found = hypermodel.fit(*built(hypermodel), *tiny_images, validation_split=0.5)
+    assert found["over_budget"] == 1 and found["multiply_adds"] > 10
 
 
 def test_scale_channels_beyond_the_image_are_left_out():
@@ -157,61 +106,167 @@ def test_scale_channels_beyond_the_image_are_left_out():
     assert list(model.get_layer("scale_channels").sigma0) == [2.0, 4.0]  # 1.5² · 4 = 9
 
 
-def test_unfit_data_that_come_up_later_end_a_search(tiny_images, tmp_path):
-    tf = pytest.importorskip("tensorflow")
-    images, labels = tiny_images
-    data = tf.data.Dataset.from_tensor_slices((images, labels + labels // 2)).batch(8)
-    search = keras_tuner.RandomSearch(
-        hypermodel_of(FIXED), "val_accuracy", max_trials=2, directory=tmp_path
-    )
-    with pytest.raises(keras_tuner.errors.FatalValueError, match="number the 3 class"):
-        search.search(data, validation_data=tiny_images, verbose=0)
+class OfEpochs(keras.callbacks.Callback):
+    """Counts them, interrupts after one of them, or spoils the network."""
 
+    def __init__(self, interrupt=False, spoil=False):
+        super().__init__()
+        self.interrupt, self.spoil, self.count = interrupt, spoil, 0
 
-def test_a_network_that_diverges_does_not_end_a_search(tiny_images, tmp_path):
-    class Diverge(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch, logs=None):
+        self.count += 1
+        if self.interrupt:
+            raise KeyboardInterrupt
+        if self.spoil:
             weights = self.model.get_weights()
             self.model.set_weights([np.nan * weight for weight in weights])
 
-    search = keras_tuner.RandomSearch(
-        hypermodel_of(TINY), "val_accuracy", max_trials=2, directory=tmp_path
-    )
-    options = {"validation_data": tiny_images, "callbacks": [Diverge()], "verbose": 0}
-    search.search(*tiny_images, **options)
-    assert len(search.oracle.trials) == 2
 
-
-class Interrupted(keras.callbacks.Callback):
-    def on_epoch_end(self, epoch, logs=None):
-        if epoch == 1:
-            raise KeyboardInterrupt
+def test_a_network_that_diverges_does_not_end_a_search(tiny_images):
+    hypermodel = hypermodel_of()
+    with pytest.raises(ValueError, match="not all finite") as error:
+        options = {"callbacks": [OfEpochs(spoil=True)], "verbose": 0}
+        hypermodel.fit(
+            *built(hypermodel), *tiny_images, validation_split=0.5, **options
+        )
+    assert not isinstance(error.value, FatalError)
 
 
 def test_an_interrupted_trial_goes_on_from_its_checkpoint(tiny_images, tmp_path):
-    hypermodel = hypermodel_of(FIXED, epochs=3)
+    hypermodel = hypermodel_of(recipe=Recipe(2, 8))
 
-    def run(name, *callbacks):
+    def run(name, **options):
         keras.utils.set_random_seed(1)
         hp, model = built(hypermodel)
-        options = {"validation_data": tiny_images, "out": tmp_path / name, "verbose": 0}
-        found = hypermodel.fit(hp, model, tiny_images, callbacks=callbacks, **options)
-        return found, model.get_weights()
+        epochs, out = OfEpochs(**options), tmp_path / name
+        given = {"validation_split": 0.5, "out": out, "callbacks": [epochs]}
+        found = hypermodel.fit(hp, model, *tiny_images, verbose=0, **given)
+        return found, model.get_weights(), epochs.count
 
-    kept, of_all = Epochs(), Epochs()
-    result, weights = run("whole")
+    result, weights, count = run("whole")
+    assert count == 2
     with pytest.raises(KeyboardInterrupt):
-        run("parts", Interrupted())
-    after, weights_after = run("parts", of_all)
-    assert len(of_all.found) == 1
-    assert after == result
-    for one, other in zip(weights, weights_after, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
-    # Killed after its training, it is judged and kept without any.
-    again, weights_again = run("parts", kept)
-    assert again == result
-    assert (
-        len(kept.found) == 1
-    )  # of the callbacks, which write Keras Tuner's checkpoint
-    for one, other in zip(weights_after, weights_again, strict=True):
+        run("parts", interrupt=True)
+    for _ in range(2):
+        # Killed after its training, it is judged without any, and its callbacks, one
+        # of which writes Keras Tuner's checkpoint, are called once.
+        after, weights_after, count = run("parts")
+        assert count == 1
+        assert after == result
+        for one, other in zip(weights, weights_after, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def fixed():
+    hypermodel = hypermodel_of()
+    return hypermodel, *built(hypermodel)
+
+
+@pytest.fixture
+def given(fixed, monkeypatch):
+    """What the training and the test are given by `GaussDerResNetHyperModel.fit`."""
+
+    def fit(*args, recipe=Recipe(1, 8), single_scale_epochs=0, **named):
+        calls = {}
+
+        def train_in_stages(model, stages, data, **options):
+            calls.update(stages=stages, data=data, **options)
+
+        def scale_generalization(model, tests):
+            calls.update(tests=tests)
+            return ScaleGeneralization(np.array([1.0]), np.array([0.5]))
+
+        monkeypatch.setattr(_hypermodel, "train_in_stages", train_in_stages)
+        monkeypatch.setattr(_hypermodel, "scale_generalization", scale_generalization)
+        hypermodel, hp, model = fixed
+        hypermodel.base_recipe = recipe
+        hypermodel.single_scale_epochs = single_scale_epochs
+        assert hypermodel.fit(hp, model, *args, **named)["val_accuracy"] == 0.5
+        return calls
+
+    return fit
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("single", "options", "expected"),
+    [
+        (0, {}, [(None, 8, 0.01, 2)]),
+        (2, {"epochs": 3}, [((1.0,), 2, 0.01, 1), (None, 1, 0.005, 0)]),
+        (
+            2,
+            {"epochs": 3, "initial_epoch": 1},
+            [((1.0,), 1, 0.01, 0), (None, 1, 0.005, 0)],
+        ),
+        (9, {}, [((1.0,), 8, 0.01, 2)]),
+    ],
+)
+def test_stages(single, options, expected, given, tiny_images):
+    """One scale channel comes first; the warm-up keeps its share."""
+    recipe = Recipe(8, 8, warmup_epochs=2)
+    options |= {"recipe": recipe, "single_scale_epochs": single}
+    found = given(*tiny_images, validation_split=0.5, **options)["stages"]
+    names = "epochs", "learning_rate", "warmup_epochs"
+    of = [(s.sigma0, *(getattr(s.recipe, name) for name in names)) for s in found]
+    assert of == expected
+
+
+def test_data(given, tiny_images):
+    x, y = tiny_images
+    for arguments, named in (((x, y), {}), ((), {"x": x, "y": y}), (((x, y),), {})):
+        found = given(*arguments, **named, validation_data=(x[:5], y[:5]))
+        assert_same(found["data"], (x, y))
+        assert_same(found["tests"][1.0], (x[:5], y[:5]))
+        found = given(*arguments, **named, validation_split=0.2)
+        assert_same(found["data"], (x[:6], y[:6]))  # as Keras: 6.4 of 8
+        assert_same(found["tests"][1.0], (x[6:], y[6:]))
+    tests = {1.0: tiny_images, 2.0: tiny_images}
+    own = {"class_weight": {0: 2.0}, "seed": 4, "out": "folder"}
+    found = given(given, validation_data=tests, **own)
+    assert found["data"] is given  # a function, of a stage
+    assert found["tests"] is tests
+    assert own.items() <= found.items()
+
+
+IMAGES, LABELS = np.zeros((24, 12, 12, 1), "float32"), np.arange(24) % 3
+JUDGES = {"validation_data": (IMAGES[:3], LABELS[:3])}
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ((IMAGES, LABELS), {}, "`validation_data`, or `valid.*=0.0 of 24 .* no valid"),
+        ((IMAGES, LABELS), {"validation_split": 1.5}, "one of them.*=1.5 of 24 images"),
+        ((IMAGES, LABELS), {"validation_split": 0.99}, "leave some to train.*=0.99"),
+        ((IMAGES, LABELS), JUDGES | {"validation_split": 0.2}, "and also validation_d"),
+        ((print,), {"validation_split": 0.2}, "of arrays.* of a builtin"),
+        (
+            (IMAGES[:3], LABELS[:2]),
+            {"validation_split": 0.5},
+            "as many labels as image",
+        ),
+        (
+            (IMAGES, LABELS),
+            {"validation_data": (IMAGES[:, :8], LABELS)},
+            "24, 8, 12, 1",
+        ),
+        (
+            (IMAGES, LABELS),
+            {"validation_data": {2.0: (IMAGES + 255, LABELS)}},
+            "factor 2",
+        ),
+        ((IMAGES, LABELS + 1), JUDGES, r"number the 3 classes.*\[3"),
+        ((print, LABELS), JUDGES, "`data` must be arrays"),
+        ((IMAGES, LABELS), JUDGES | {"batch_size": 4}, "'batch_size'"),
+    ],
+)
+def test_what_does_not_fit(data, options, message, fixed):
+    """It is no failure of a trial, after which the search would go on."""
+    hypermodel, hp, model = fixed
+    with pytest.raises(FatalError, match=message):
+        hypermodel.fit(hp, model, *data, verbose=0, **options)

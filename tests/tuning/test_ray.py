@@ -1,15 +1,17 @@
-"""Ray itself, beside a process that has loaded TensorFlow; see test_search_on_ray.py.
+"""Ray itself, in a process that has loaded TensorFlow; see test_search_on_ray.py.
 
-The trials train nothing: they leave files, and wait for a moment.
+The trials train nothing: they leave files, and wait for a moment. Ray is made to
+believe that there is a GPU.
 """
 
 import collections
 import contextlib
+import functools
 import importlib
+import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -22,7 +24,7 @@ import pytest
 
 from keras_gdrn.tuning import _ray_tasks, search_on_ray
 
-pytest.importorskip("ray")
+ray = pytest.importorskip("ray")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:::ray"),
@@ -34,19 +36,20 @@ pytestmark = [
 ]
 
 
-def search(kind, folder, **options):
+def search(folder, trials, run):
     """A tuner of its own for each process: pickled by value, for tests are no package.
 
     A trial leaves the file `TRIAL-PROCESS` while it runs, and `TRIAL-PROCESS.ended`.
     """
 
-    class Waiting(kind):
-        def run_trial(self, trial, images, seconds):
+    class Waiting(keras_tuner.RandomSearch):
+        def run_trial(self, trial, images):
             name = Path(self.directory, f"{trial.trial_id}-{os.getpid()}")
-            name.write_text(importlib.import_module("ray").util.get_node_ip_address())
-            time.sleep(seconds)
-            if trial.trial_id == "2":
-                raise ValueError("bad luck")
+            address = importlib.import_module("ray").util.get_node_ip_address()
+            partial = name.with_suffix(".partial")
+            partial.write_text(json.dumps({"address": address, **os.environ}))
+            partial.rename(name)
+            run(trial.trial_id, name.parent)
             name.rename(f"{name}.ended")
             threads = int(os.environ["TF_NUM_INTRAOP_THREADS"])
             return float(images.sum()) + threads + trial.hyperparameters.values["a"]
@@ -54,102 +57,134 @@ def search(kind, folder, **options):
     hp = keras_tuner.HyperParameters()
     hp.Choice("a", list(range(100)))
     named = {"hyperparameters": hp, "directory": folder, "project_name": "p", "seed": 1}
-    return Waiting(**named, **options)
+    return Waiting(**named, max_trials=trials)
 
 
 @pytest.fixture(autouse=True)
-def processes_of_jax(monkeypatch):
+def processes_of_numpy(monkeypatch):
     """They load in a third of the time that TensorFlow takes, which is loaded here."""
-    pytest.importorskip("jax")
-    backend = types.SimpleNamespace(backend=lambda: "jax")
+    backend = types.SimpleNamespace(backend=lambda: "numpy")
     monkeypatch.setattr(_ray_tasks, "keras", types.SimpleNamespace(backend=backend))
 
 
 @pytest.fixture(scope="module")
 def on_this_machine():
-    with _ray_tasks.cluster(None, 2, 1, None):
-        yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ray, "init", functools.partial(ray.init, num_gpus=1))
+        with _ray_tasks.cluster(None, 2, 1, None):
+            yield
 
 
-def killer(folder, kills):
-    """Kills processes at random moments, up to three of each trial."""
-    chance, killed = random.Random(kills), collections.Counter()
-    while killed.total() < kills:
-        time.sleep(chance.uniform(0.05, 0.5))
-        running = [path for path in folder.glob("*-*") if path.suffix != ".ended"]
-        chance.shuffle(running)
-        for path in running[:1]:
-            trial, _, process = path.name.partition("-")
-            if killed[trial] < 3:
-                path.unlink()
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(process), signal.SIGKILL)
-                    killed[trial] += 1
+def running(folder, trial="*"):
+    return [file for file in folder.glob(f"{trial}-*") if not file.suffix]
 
 
-@pytest.mark.parametrize(
-    ("kills", "trials"),
-    [(1, 3), pytest.param(20, 12, marks=pytest.mark.endurance)],
-)
-def test_killed_processes(kills, trials, on_this_machine, tmp_path, capsys):
-    tuner = search(keras_tuner.RandomSearch, tmp_path, max_trials=trials)
-    threading.Thread(target=killer, args=(tmp_path, kills), daemon=True).start()
-    images = np.ones(1000, "float32")
-    options = {"parallel": 2, "cpus": 1, "gpus": 0, "max_retries": kills}
-    search_on_ray(tuner, images, 2.0, **options)
-    oracle = tuner.oracle
-    assert collections.Counter(oracle.end_order) == dict.fromkeys(oracle.trials, 1)
-    assert len(oracle.trials) == trials
-    for name, trial in oracle.trials.items():
-        if trial.trial_id == "2":
+def wait_for(found):
+    """What a function returns, as soon as there is something."""
+    end = time.monotonic() + 300
+    while not (result := found()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert result
+    return result
+
+
+def kill(file) -> bool:
+    """Kills the process of a trial, unless it has ended."""
+    file.unlink()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int(file.name.partition("-")[2]), signal.SIGKILL)
+        return True
+    return False
+
+
+def assert_all_have_ended_once(tuner, folder):
+    for name, trial in tuner.oracle.trials.items():
+        if trial.trial_id == "01":
             assert trial.status == "FAILED"
             assert "ValueError: bad luck" in trial.message
-        else:
-            assert len(list(tmp_path.glob(f"{name}-*.ended"))) == 1
+        elif trial.status != "RUNNING":
+            assert len(list(folder.glob(f"{name}-*.ended"))) == 1
             assert trial.score == 1001 + trial.hyperparameters.values["a"]
+
+
+def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
+    on_this_machine, tmp_path, capsys
+):
+    """The latter is interrupted by Ctrl-C, and is the next one afterwards."""
+
+    def run(trial, folder):
+        while not (folder / "go").exists() or trial == "1":
+            time.sleep(0.05)
+
+    seen = {}
+
+    def user():
+        files = [wait_for(lambda n=n: running(tmp_path, n))[0] for n in "01"]
+        seen.update({file: json.loads(file.read_text()) for file in files})
+        kill(files[0])
+        (tmp_path / "go").touch()
+        wait_for(lambda: list(tmp_path.glob("0-*.ended")))
+        wait_for(lambda: tuner.oracle.end_order)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    tuner, thread = search(tmp_path, 2, run), threading.Thread(target=user)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        search_on_ray(tuner, np.ones(1000, "float32"), cpus=1, gpus=0.5)
+    thread.join()
+    for file, variables in seen.items():  # at the same time
+        assert variables["CUDA_VISIBLE_DEVICES"] == "0"
+        assert variables["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+        assert variables["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+        assert variables["address"] == "127.0.0.1"  # nothing outside can reach it
+        process = Path("/proc", file.name.partition("-")[2])
+        wait_for(lambda process=process: not process.exists())
+    assert len(seen) == 2
+    assert tuner.oracle.end_order == ["0"]
+    assert_all_have_ended_once(tuner, tmp_path)
+    assert "1 processes died" in capsys.readouterr().out
+    assert search(tmp_path, 2, run).oracle.create_trial("any").trial_id == "1"
+
+
+@pytest.mark.endurance
+def test_killed_at_random_moments(on_this_machine, tmp_path, capsys):
+    """Twenty processes of twelve trials."""
+    kills, killed, chance = 20, collections.Counter(), random.Random(20)
+
+    def killer():
+        while killed.total() < kills:
+            time.sleep(chance.uniform(0.05, 0.5))
+            files = running(tmp_path)
+            chance.shuffle(files)
+            for file in files[:1]:
+                trial = file.name.partition("-")[0]
+                killed[trial] += killed[trial] < 3 and kill(file)
+
+    def run(trial, folder):
+        time.sleep(2)
+        if trial == "01":
+            raise ValueError("bad luck")
+
+    threading.Thread(target=killer, daemon=True).start()
+    tuner = search(tmp_path, 12, run)
+    options = {"parallel": 2, "cpus": 1, "gpus": 0, "max_retries": kills}
+    search_on_ray(tuner, np.ones(1000, "float32"), **options)
+    ends = collections.Counter(tuner.oracle.end_order)
+    assert ends == dict.fromkeys(tuner.oracle.trials, 1)
+    assert len(ends) == 12
+    assert_all_have_ended_once(tuner, tmp_path)
     assert f"{kills} processes died" in capsys.readouterr().out
 
 
-def test_resources_that_are_not_there(on_this_machine, tmp_path):
-    tuner = search(keras_tuner.RandomSearch, tmp_path, max_trials=1)
-    with pytest.raises(ValueError, match=r"`gpus` must be at most 0, .* gpus=99"):
-        search_on_ray(tuner, np.ones(1), 0.0, gpus=99)
-
-
-def test_what_cannot_be_sent(on_this_machine, tmp_path):
-    tuner = search(keras_tuner.RandomSearch, tmp_path, max_trials=1)
+def test_what_does_not_fit(on_this_machine, tmp_path):
+    tuner = search(tmp_path, 1, None)
+    with pytest.raises(ValueError, match=r"`gpus` must be at most 1, .* gpus=99"):
+        search_on_ray(tuner, np.ones(1), gpus=99)
     with pytest.raises(TypeError, match="Could not serialize"):
-        search_on_ray(tuner, threading.Lock(), 0.0)
+        search_on_ray(tuner, threading.Lock())
 
 
 def test_no_ray(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    tuner = search(keras_tuner.RandomSearch, tmp_path, max_trials=1)
     with pytest.raises(ImportError, match=r"pip install keras_gdrn\[ray\]"):
-        search_on_ray(tuner, np.ones(1), 0.0)
-
-
-def test_a_trial_that_never_ends_is_interrupted(tmp_path):
-    """By Ctrl-C, after which no process is left and the trial is the next one."""
-    code = (
-        "import sys, keras_tuner, numpy\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from test_ray import search, search_on_ray\n"
-        f"tuner = search(keras_tuner.RandomSearch, {str(tmp_path)!r}, max_trials=1)\n"
-        "search_on_ray(tuner, numpy.ones(1), 1e6, parallel=1)\n"
-    )
-    driver = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    while not (begun := [path for path in tmp_path.glob("0-*") if path.read_text()]):
-        assert driver.poll() is None, driver.stderr.read()
-        time.sleep(0.2)
-    assert begun[0].read_text() == "127.0.0.1"  # nothing outside can reach it
-    driver.send_signal(signal.SIGINT)
-    _, error = driver.communicate(timeout=400)
-    assert b"KeyboardInterrupt" in error
-    process = Path("/proc", begun[0].name.partition("-")[2])
-    end = time.monotonic() + 30
-    while process.exists() and time.monotonic() < end:
-        time.sleep(0.2)
-    assert not process.exists()
-    tuner = search(keras_tuner.RandomSearch, tmp_path, max_trials=1)
-    assert tuner.oracle.create_trial("any").trial_id == "0"
+        search_on_ray(search(tmp_path, 1, None), np.ones(1))

@@ -11,7 +11,9 @@ import random
 import types
 from pathlib import Path
 
+import keras
 import keras_tuner
+import numpy as np
 import pytest
 
 from keras_gdrn.tuning import _ray, search_on_ray
@@ -31,6 +33,14 @@ class Died(Exception):
     """The process of a trial."""
 
 
+class Failed(Died):
+    """An error in the process of a trial."""
+
+    def __init__(self, cause):
+        super().__init__(cause)
+        self.cause = cause
+
+
 class Killed(BaseException):
     """The driver, by a signal that it cannot catch."""
 
@@ -38,17 +48,25 @@ class Killed(BaseException):
 class Processes:
     """Instead of Ray: what is sent is pickled, and processes die as often as told."""
 
-    exceptions = types.SimpleNamespace(RayError=Died, RayTaskError=())
+    exceptions = types.SimpleNamespace(RayError=Died, RayTaskError=Failed)
 
     def __init__(self, deaths=0, share=0.5):
         self.deaths, self.share, self.random = deaths, share, random.Random(deaths)
         self.put, self.cancel = cloudpickle.dumps, lambda result, force: None
 
     def remote(self, given, state):
-        return lambda: run_one_trial(cloudpickle.loads(given), state)
+        def fresh():
+            keras.config.set_dtype_policy("float32")
+            with contextlib.chdir("/"):
+                return run_one_trial(cloudpickle.loads(given), state)
+
+        return fresh
 
     def get(self, result):
-        found = result()
+        try:
+            found = result()
+        except Exception as error:
+            raise Failed(error) from error
         if self.deaths and self.random.random() < self.share:
             self.deaths -= 1
             raise Died("a signal\nand more")
@@ -137,8 +155,9 @@ def test_every_tuner_searches_whatever_dies_and_is_reloaded(
     assert ran(tmp_path) == before
 
 
-def test_same_trials_as_in_one_process(tmp_path):
-    tuners = [tuner_of("RandomSearch", tmp_path / name) for name in "ab"]
+def test_same_trials_as_in_one_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # other processes are in other folders
+    tuners = [tuner_of("RandomSearch", name) for name in "ab"]
     tuners[0].search(verbose=0)
     search_on_ray(tuners[1])
     one, other = (
@@ -146,6 +165,47 @@ def test_same_trials_as_in_one_process(tmp_path):
         for tuner in tuners
     )
     assert one == other
+
+
+def test_a_trial_that_is_run_again_draws_the_same_numbers(processes, tmp_path):
+    def run_trial(self, trial):
+        assert keras.config.dtype_policy().name == "mixed_bfloat16"
+        return np.random.random()
+
+    def scores(name, **options):
+        processes(**options)
+        tuner = tuner_of("RandomSearch", tmp_path / name)
+        type(tuner).run_trial = run_trial
+        keras.config.set_dtype_policy("mixed_bfloat16")
+        search_on_ray(tuner)
+        return {name: trial.score for name, trial in tuner.oracle.trials.items()}
+
+    expected = scores("whole")
+    assert len(set(expected.values())) == 6
+    assert scores("deaths", deaths=3) == expected
+
+
+class Resuming(keras_tuner.HyperModel):
+    """Its score is whether there is a checkpoint of the same trial."""
+
+    def build(self, hp):
+        hp.Choice("a", [0, 1])
+        return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+
+    def fit(self, hp, model, out, **_):
+        checkpoint = Path(out, "checkpoint")
+        resumes = checkpoint.exists()
+        checkpoint.parent.mkdir(exist_ok=True)
+        checkpoint.touch()
+        return {"val_accuracy": float(resumes)}
+
+
+def test_a_trial_whose_process_died_goes_on_from_its_checkpoint(processes, tmp_path):
+    processes(slots=1, deaths=1, share=1)
+    named = {"objective": "val_accuracy", "directory": tmp_path, "max_trials": 2}
+    tuner = keras_tuner.RandomSearch(Resuming(), **named)
+    search_on_ray(tuner)
+    assert [trial.score for trial in tuner.oracle.trials.values()] == [1.0, 0.0]
 
 
 def test_a_trial_whose_processes_always_die_has_failed(processes, tuner, tmp_path):

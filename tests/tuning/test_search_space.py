@@ -12,30 +12,20 @@ from keras_gdrn.training import RECIPES
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, parameters
 
 
-def searched(space, **values):
-    """The hyperparameters after one build of the architecture and the recipe."""
-    hp = keras_tuner.HyperParameters()
-    hp.values = values
-    return hp, space.architecture(hp), space.training(hp)
-
-
-def test_every_set_is_a_hyperparameter():
-    space = SearchSpace(blocks=(1, 3))
-    hp, _, _ = searched(space)
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_every_set_is_a_hyperparameter_and_widths_are_of_blocks_that_exist(blocks):
+    hp, space = keras_tuner.HyperParameters(), SearchSpace(blocks=(1, 2, 4))
+    hp.values = {"blocks": blocks}
+    architecture = space.architecture(hp)
+    space.training(hp)
     names = {field.name for field in dataclasses.fields(space)}
     names -= {"width", "sigma0_range"}
-    assert {p.name for p in hp.space} == names | {"width_1", "width_2", "width_3"}
+    widths = [f"width_{block}" for block in (1, 2, 3, 4)]
+    assert {p.name for p in hp.space} == names | {*widths}
     for parameter in hp.space:
-        name = parameter.name
-        values = getattr(space, "width" if name.startswith("width") else name)
-        assert tuple(parameter.values) == values
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_widths_are_active_for_the_blocks_that_exist(blocks):
-    hp, architecture, _ = searched(SearchSpace(blocks=(1, 2, 4)), blocks=blocks)
-    for block in (1, 2, 3, 4):
-        assert hp.is_active(f"width_{block}") == (block <= blocks)
+        name = "width" if parameter.name in widths else parameter.name
+        assert tuple(parameter.values) == getattr(space, name)
+    assert [hp.is_active(name) for name in widths] == [n < blocks for n in range(4)]
     assert len(architecture["widths"]) == 1 + blocks
 
 
@@ -47,22 +37,18 @@ def test_sets_contain_the_values_of_the_paper(name):
     assert stem in space.stem_width
     assert set(widths) <= set(space.width)
     assert preset.separable_blocks / len(widths) in space.separable_share
-    for name in ("ratio", "scale_pooling", "spatial_selection", "zero_order"):
+    names = ("ratio", "scale_pooling", "spatial_selection", "zero_order")
+    for name in (*names, "scale_dropout"):
         assert getattr(preset, name) in getattr(space, name)
-    assert preset.scale_dropout in space.scale_dropout
-
-
-def test_sets_contain_the_recipes_of_the_paper():
     for recipe in RECIPES.values():
         for name in ("learning_rate", "weight_decay", "label_smoothing", "batch_size"):
-            assert getattr(recipe, name) in getattr(SearchSpace(), name)
+            assert getattr(recipe, name) in getattr(space, name)
 
 
 def test_defaults_are_the_network_for_cifar10():
     hypermodel = GaussDerResNetHyperModel((64, 64, 3), 10)
     hp = keras_tuner.HyperParameters()
-    model = hypermodel.build(hp)
-    assert parameters(model) == 1_783_434
+    assert parameters(hypermodel.build(hp)) == 1_783_434
     preset = ARCHITECTURES["rescaled_cifar10"]
     architecture = hypermodel.space.architecture(hp)
     assert architecture.pop("sigma0") == pytest.approx(preset.sigma0)
@@ -71,24 +57,21 @@ def test_defaults_are_the_network_for_cifar10():
     for name, value in architecture.items():
         assert value == getattr(preset, name)
     assert hypermodel.recipe(hp, 90) == RECIPES["rescaled_cifar10"]
-
-
-def test_separable_network_of_the_paper():
     hp = keras_tuner.HyperParameters()
     hp.values = {"ratio": 1.22, "separable_share": 0.5}
-    model = GaussDerResNetHyperModel((64, 64, 3), 10).build(hp)
-    assert parameters(model) == 547_082
+    assert parameters(hypermodel.build(hp)) == 547_082  # of the paper's, separable
 
 
 def test_initial_scales_keep_to_their_range():
     space = SearchSpace(sigma0_spacing=(2.0,), sigma0_range=(0.5, 3.0))
-    _, architecture, _ = searched(space)
+    architecture = space.architecture(keras_tuner.HyperParameters())
     assert architecture["sigma0"] == pytest.approx([0.5, 1.0, 2.0])
 
 
 def test_only_some_are_searched():
     space = SearchSpace(blocks=(2, 3, 4)).only("ratio", "scale_pooling")
     assert space.ratio == SearchSpace().ratio
+    assert space.scale_pooling == SearchSpace().scale_pooling
     assert space.blocks == (3,)  # the middle one
     assert space.learning_rate == (0.01,)  # the paper's
     with pytest.raises(ValueError, match=r"must be of .*Received: \['ratoi'\]"):
@@ -96,14 +79,12 @@ def test_only_some_are_searched():
 
 
 def test_sets_that_are_none():
-    with pytest.raises(ValueError, match=r"`ratio` must be a tuple.*ratio=\(\)"):
-        SearchSpace(ratio=())
-    with pytest.raises(ValueError, match=r"`order` must be a tuple.*order=2"):
-        SearchSpace(order=2)
-    for unfit in ({"sigma0_range": (2.0, 1.0)}, {"sigma0_spacing": (1.0,)}):
-        ((name, value),) = unfit.items()
+    for name, value in (("ratio", ()), ("order", 2)):
+        with pytest.raises(ValueError, match=rf"`{name}` must be a tuple.*={value}"):
+            SearchSpace(**{name: value})
+    for name, value in (("sigma0_range", (2.0, 1.0)), ("sigma0_spacing", (1.0,))):
         with pytest.raises(ValueError, match=re.escape(f"{name}={value}")):
-            SearchSpace(**unfit)
+            SearchSpace(**{name: value})
 
 
 @pytest.mark.parametrize("side", [8, 24, 28, 32, 64, 96])
@@ -118,6 +99,12 @@ def test_default_space_fits_the_image(side):
     assert len(space.ratio) >= 5
     if side >= 39:
         assert space == SearchSpace()
-    with pytest.raises(ValueError, match=rf"`space` .* {side} pixels.*4 and 8 blocks"):
-        wide = dataclasses.replace(space, ratio=(4.0,))
-        GaussDerResNetHyperModel((side, side, 1), 4, space=wide)
+
+    def of(ratio):
+        own = dataclasses.replace(space, ratio=(ratio,))
+        GaussDerResNetHyperModel((side, side, 1), 4, space=own)
+
+    most = side ** (1 / 9)  # of the first layer and 8 blocks
+    of(0.99 * most)
+    with pytest.raises(ValueError, match=rf"`space` .* {side} pixels.* 8 blocks"):
+        of(1.01 * most)

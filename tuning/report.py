@@ -1,42 +1,23 @@
 """What a search found: a table of the best trials, and a figure of all of them."""
 
-from typing import TYPE_CHECKING
-
 import keras_tuner
 from keras_tuner.engine.trial import Trial
+from matplotlib.figure import Figure
 
 from keras_gdrn.visualization import markdown_table
-from keras_gdrn.visualization._figures import new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _SHOWN = 10
 
 
 def trained_trials(tuner: keras_tuner.Tuner) -> list[Trial]:
-    """The trials of a search whose network was trained, the best first.
-
-    Args:
-        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
-
-    Returns:
-        Keras Tuner's trials, without those that failed or were over the budget.
-    """
+    """Those that neither failed nor were over the budget, the best first."""
     best_first = tuner.oracle.get_best_trials(len(tuner.oracle.trials))
     done = (trial for trial in best_first if trial.status == "COMPLETED")
     return [trial for trial in done if not _metric(trial, "over_budget")]
 
 
 def report(tuner: keras_tuner.Tuner) -> str:
-    """Markdown: how many trials there were, and a table of the ten best.
-
-    Args:
-        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
-
-    Returns:
-        The numbers of trials and, if there are trained networks, the table.
-    """
+    """Markdown: how many trials there were, and a table of the ten best."""
     ended = [tuner.oracle.trials[name] for name in tuner.oracle.end_order]
     done = sum(trial.status == "COMPLETED" for trial in ended)
     trained, name = trained_trials(tuner), tuner.oracle.objective.name
@@ -50,18 +31,8 @@ def report(tuner: keras_tuner.Tuner) -> str:
     return f"{counts}\n\n{markdown_table([list(names), *rows])}" if rows else counts
 
 
-def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
-    """The objective against the ratio, the pooling and the compute of each trial.
-
-    Args:
-        tuner: Tuner that has searched with a `GaussDerResNetHyperModel`.
-
-    Returns:
-        A figure with a dot for each trained network in each of three plots.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
+def plot_trials(tuner: keras_tuner.Tuner) -> Figure:
+    """The objective against ratio, pooling and compute, a dot for each network."""
     trials = trained_trials(tuner)
     against = {
         "ratio r": [trial.hyperparameters["ratio"] for trial in trials],
@@ -70,7 +41,7 @@ def plot_trials(tuner: keras_tuner.Tuner) -> "Figure":
             _metric(trial, "multiply_adds") / 1e6 for trial in trials
         ],
     }
-    figure = new_figure((11, 3.6), layout="constrained")
+    figure = Figure((11, 3.6), dpi=150, layout="constrained")
     plots = figure.subplots(1, len(against), sharey=True)
     for axes, (label, positions) in zip(plots, against.items(), strict=True):
         axes.scatter(positions, [trial.score for trial in trials], alpha=0.7)
