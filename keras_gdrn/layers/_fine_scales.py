@@ -24,13 +24,13 @@ from keras_gdrn.kernels import AxisFactors, Differences, Stencil
 from keras_gdrn.layers._grids import Grid, later
 
 
-def is_fine(axes: Sequence[AxisFactors], x, kernel) -> bool:
+def is_fine(axes: Sequence[AxisFactors], kernel, dtype) -> bool:
     """Whether one convolution is faster and as accurate."""
     return (
         len(axes) <= 2
         and len(kernel.shape) == 3
         and all(axis.composed and len(axis.composed.orders) <= 3 for axis in axes)
-        and keras.backend.standardize_dtype(x.dtype) in ("float32", "float64")
+        and keras.backend.standardize_dtype(dtype) in ("float32", "float64")
     )
 
 

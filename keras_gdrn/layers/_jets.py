@@ -91,7 +91,7 @@ def _compiled(factors: Factors, indices) -> Callable:
 def _filtered(factors: Factors, indices, constant: bool, x, kernel):
     """Each fine scale by itself, the others together."""
     runs: list[tuple[bool, Factors]] = []
-    scales = itertools.groupby(factors, key=lambda axes: is_fine(axes, x, kernel))
+    scales = itertools.groupby(factors, key=lambda axes: is_fine(axes, kernel, x.dtype))
     for fine, run in scales:
         runs += [(True, [axes]) for axes in run] if fine else [(False, tuple(run))]
     sizes = [sum(math.prod(map(_size, axes)) for axes in run) for _, run in runs]

@@ -8,6 +8,7 @@ import keras
 
 from keras_gdrn.kernels import AxisFactors
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.layers._fine_scales import is_fine
 from keras_gdrn.layers._operators import constant_factors
 from keras_gdrn.layers._windows import Windows
 from keras_gdrn.models._copies import only_layer
@@ -74,13 +75,17 @@ def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int
 
     Those of its products (see `layers._jets`): into the low-rank basis, derivatives
     along all axes but the first, the channel mix, derivatives along the first axis, and
-    back. They fall as σ grows, since the rank does.
+    back. They fall as σ grows, since the rank does. At fine scales those of smoothing
+    and of one convolution.
 
     Args:
         layer: Layer that is built.
         axes: Factors of the layer along each axis at this scale.
     """
     channels, filters = layer.kernel.shape[-2:]
+    jet_kernel = layer.depthwise_kernel if layer.separable else layer.kernel
+    if is_fine(axes, jet_kernel, layer.compute_dtype):
+        return _of_fine_scale(axes, channels, filters)
     mixed = channels if layer.separable else filters
     grid, total = [axis.size for axis in axes], 0
 
@@ -104,3 +109,12 @@ def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int
         if axis.synthesis is not None:
             multiply(number, axis.synthesis, mixed)
     return total + (math.prod(grid) * channels * filters if layer.separable else 0)
+
+
+def _of_fine_scale(axes: Sequence[AxisFactors], channels: int, filters: int) -> int:
+    """Smoothing along each axis, and the convolution (see `layers._fine_scales`)."""
+    pixels = math.prod(axis.size for axis in axes)
+    composed = [axis.composed for axis in axes if axis.composed]
+    taps = sum(len(axis.smoothing.kernel) for axis in composed)
+    width = max(len(difference) for axis in composed for difference in axis.orders)
+    return pixels * channels * (taps + width ** len(axes) * filters)

@@ -47,6 +47,12 @@ def test_count_by_hand_at_full_rank(sizes, options, by_hand):
     assert layer_multiply_adds(sizes, 2, 3, 0.5, **options) == by_hand
 
 
+def test_count_by_hand_at_a_fine_scale():
+    """Two stencils and a 3×3 convolution of 2 to 3 channels."""
+    taps = len(axis_factors(32, 0.5, 2, "zero", 1e-3).composed.smoothing.kernel)
+    assert layer_multiply_adds((32, 32), 2, 3, 0.5) == 32**2 * 2 * (2 * taps + 9 * 3)
+
+
 @pytest.mark.parametrize("options", [{}, SEPARABLE])
 def test_count_by_hand_at_low_rank(options):
     rank = len(axis_factors(32, 6.0, 2, "zero", 1e-3).jets[0])
