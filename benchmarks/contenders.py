@@ -15,7 +15,7 @@ from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._scale_scope import current_scales
 from keras_gdrn.models import gauss_der_resnet
 
-DERIVATIVES = 5  # of first and second order
+INDICES = kernels.multi_indices(2, 2)
 EPSILON = 5e-3  # of truncation, as in the paper
 
 
@@ -32,7 +32,7 @@ class PaperConv(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
 
     def build(self, input_shape):
-        shape = (DERIVATIVES, input_shape[-1], self.filters)
+        shape = (len(INDICES), input_shape[-1], self.filters)
         self.kernel = self.add_weight(shape, "he_uniform", name="kernel")
         self.bias = self.add_weight((self.filters,), "zeros", name="bias")
 
@@ -52,6 +52,22 @@ class PaperConv(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.filters)
+
+
+class DenseConv(PaperConv):
+    """The sum of the jet's kernels as one dense k×k kernel."""
+
+    def at_scale(self, x, scale: float):
+        sigma = scale * self.sigma
+        radius = kernels.truncation_radius(sigma, EPSILON, dimensions=2)
+        axis = [kernels.gaussian_derivative(sigma, a, radius) for a in range(3)]
+        jet = [
+            kernels.multinomial(alpha) * np.outer(axis[alpha[0]], axis[alpha[1]])
+            for alpha in INDICES
+        ]
+        jet = ops.convert_to_tensor(np.stack(jet), x.dtype)
+        kernel = ops.einsum("ahw,acf->hwcf", jet, self.kernel)
+        return ops.conv(x, kernel, padding="same")
 
 
 def plain_conv(filters, sigma, activation=None):

@@ -33,7 +33,9 @@ LAYERS = {
     "Conv2D 3×3": contenders.plain_conv,
     "GaussDerConv": GaussDerConv,
     "paper's scheme": contenders.PaperConv,
+    "dense kernels": contenders.DenseConv,
 }
+DENSE_UP_TO = 2.0  # they take minutes at coarser scales
 ONE = "one pass of it"
 # The network of STIR, which looks for objects anywhere, and all others by name.
 PRESETS = {
@@ -77,12 +79,14 @@ def benchmark_layers(arguments) -> None:
                     kind(width, sigma), shape, arguments.xla, arguments.inference
                 )
                 for name, kind in LAYERS.items()
+                if name != "dense kernels" or sigma <= DENSE_UP_TO
             }
             seconds = measure.interleaved(steps, arguments.repeats)
             ratio = measure.ratios(seconds, reference)
             median = f"{np.median(seconds[reference]):.3f} s"
             what = f"{width}→{width}, {size}×{size}"
-            print_row(what, f"{sigma:g}", median, *(f"{ratio[x]:.2f}" for x in others))
+            cells = (f"{ratio[x]:.2f}" if x in ratio else "–" for x in others)
+            print_row(what, f"{sigma:g}", median, *cells)
 
 
 def benchmark_network(arguments) -> None:

@@ -67,9 +67,10 @@ def test_stock_resizers_differ_where_their_scale_does(table_of):
 def test_layers_are_timed(table_of):
     options = ("--widths", 4, "--size", 8, "--sigmas", 1, 3, "--repeats", 1)
     table = table_of("run.py", "layers", *options)
-    layers, sigmas, _, *ratios = zip(*table, strict=True)
+    layers, sigmas, _, *ratios, dense = zip(*table, strict=True)
     assert (layers, sigmas) == (("4→4, 8×8",) * 2, ("1", "3"))
     assert np.all(np.array(ratios, float) > 0)
+    assert float(dense[0]) > 0 and dense[1] == "–"  # up to σ = 2
 
 
 @pytest.mark.parametrize("options", [("one",), ("network", "--name", "nope")])
