@@ -227,6 +227,25 @@ def test_a_trial_that_raises_an_error_fails_alone(tmp_path, capsys):
     assert "Trial 2 failed: ValueError: bad luck" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore:The use case of calling:DeprecationWarning")
+def test_what_a_failed_attempt_has_reported_is_left_out(tmp_path):
+    def run_trial(self, trial):
+        attempts = Path(self.directory, f"attempts_{trial.trial_id}")
+        attempts.mkdir(exist_ok=True)
+        step = 5 - len(list(attempts.iterdir()))
+        Path(attempts, str(step)).touch()
+        self.oracle.update_trial(trial.trial_id, {"val_accuracy": step}, step=step)
+        if step == 5:
+            raise ValueError("bad luck")
+
+    tuner = tuner_of("RandomSearch", tmp_path, max_retries_per_trial=1)
+    type(tuner).run_trial = run_trial
+    search_on_ray(tuner)
+    for trial in tuner.oracle.trials.values():
+        history = trial.metrics.get_history("val_accuracy")
+        assert [found.step for found in history] == [4]
+
+
 def test_an_error_of_all_trials_ends_the_search(tuner):
     error = keras_tuner.errors.FatalValueError("no such data")
     type(tuner).run_trial = lambda *_, **__: (_ for _ in ()).throw(error)
@@ -291,7 +310,7 @@ def test_a_folder_that_is_not_shared_ends_the_search_at_once(
 def test_an_interrupted_search_goes_on_with_the_same_tuner(kind, processes, tmp_path):
     """As in a notebook, after Ctrl-C."""
     found, tuner = processes(), tuner_of(kind, tmp_path)
-    waits = iter([True, True, False])
+    waits = iter([True] * 5 + [False])  # but for the last trial
 
     def wait(results, timeout):
         if next(waits):
