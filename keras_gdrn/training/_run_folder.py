@@ -28,9 +28,6 @@ def lock_folder(folder: str | os.PathLike, seconds: float = 0.0) -> Iterator[Non
         folder: Made if need be. The file `partial.lock` is in it meanwhile.
         seconds: Time to wait for another process that has it.
 
-    Returns:
-        A context, in which no other process gets the folder.
-
     Raises:
         BlockingIOError: If another process, or another call in this one, has it.
 
