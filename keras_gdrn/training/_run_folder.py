@@ -21,20 +21,22 @@ _SHOWN = 8  # differences
 def lock_folder(folder: str | os.PathLike, seconds: float = 0.0) -> Iterator[None]:
     """Keeps a folder to this process for as long as the context lasts.
 
-    The operating system holds the lock: it is free again when the process has ended,
-    however it did. If the file system has none, this warns.
+    The lock is free once the process has ended, however it did. Without locks of the
+    file system, this warns.
 
     Args:
         folder: Made if need be. The file `partial.lock` is in it meanwhile.
         seconds: Time to wait for another process that has it.
+
+    Returns:
+        A context, in which no other process gets the folder.
 
     Raises:
         BlockingIOError: If another process, or another call in this one, has it.
 
     Example:
 
-    >>> with lock_folder("runs/mine"):
-    ...     search()
+    >>> with lock_folder("runs/mine"): search()
     """
     path = Path(folder) / "partial.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
