@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import math
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,8 +109,9 @@ def save_to_preset(
 
     Args:
         model: Functional model, such as those of `from_preset`.
-        preset: A folder, which is made if need be, or `hf://user/name`: who is logged
-            in there (`hf auth login`) uploads it by Keras' own means.
+        preset: A folder, made if need be, in which another network is replaced, or
+            `hf://user/name`: who is logged in there (`hf auth login`) uploads it by
+            Keras' own means.
         card: What is known of its training; what can be read from the model is added.
 
     Raises:
@@ -123,12 +125,14 @@ def save_to_preset(
     """
     on_hub = str(preset).startswith(HUB)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary if on_hub else preset)
+        folder = Path(temporary)
         model.save(folder, zipped=False)
         card = _completed(card or Card(), model, folder / WEIGHTS)
-        write_card(card, folder, str(preset) if on_hub else folder.name)
+        write_card(card, folder, str(preset) if on_hub else Path(preset).name)
         if on_hub:
             _upload(model, str(preset), folder)
+        else:  # Keras saves to no folder that has a network
+            shutil.copytree(folder, preset, dirs_exist_ok=True)
 
 
 def _upload(model: keras.Model, preset: str, folder: Path) -> None:

@@ -220,6 +220,7 @@ def small():
 
 def test_what_is_saved_is_found_again(small, tmp_path):
     card = Card("drawn", "cc0-1.0", "train.py", {"1": 0.75}, 4, limits="all else")
+    save_to_preset(keras.models.clone_model(small), tmp_path / "pets")  # is replaced
     save_to_preset(small, tmp_path / "pets", card)
     save_to_preset(small, tmp_path / "bare")
     small.save(tmp_path / "pets.keras")
