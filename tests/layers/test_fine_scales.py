@@ -128,3 +128,35 @@ def test_images_whose_size_only_the_graph_knows():
     expected = tape.gradient(loss, known.trainable_variables[0])
     error = np.abs(gradient - expected).max() / np.abs(expected).max()
     assert error < 5e-3
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="its graphs")
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((24, 30), {"separable": True}),
+        ((24, 30), {"order": 3}),
+        ((12, 14, 16), {}),
+        ((5, 4), {}),  # smaller than the kernel
+        ((24, 30), {"boundary": "symmetric"}),
+    ],
+)
+def test_what_is_not_one_convolution_takes_unknown_sizes_too(shape, options):
+    import tensorflow as tf
+
+    layer = GaussDerConv(4, 0.7, **options)
+    image = keras.Input((*[None] * len(shape), 3))
+    model = keras.Model(image, layer(image))
+
+    def differentiated(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = model(x)
+            loss = tf.reduce_sum(tf.square(y))
+        return y, *tape.gradient(loss, [x, *model.trainable_variables])
+
+    x = np.random.default_rng(0).normal(size=(2, *shape, 3)).astype("float32")
+    signature = [tf.TensorSpec((*[None] * (len(shape) + 1), 3))]
+    graph = tf.function(differentiated, input_signature=signature)
+    for found, known in zip(graph(x), differentiated(tf.constant(x)), strict=True):
+        assert np.abs(found - known).max() <= 1e-3 * np.abs(known).max()
