@@ -30,7 +30,7 @@ class Samples:
     """
 
     count: int
-    spacing: int = 1
+    spacing: float = 1
     influence: float = math.inf
     least_weight: float = 0.01
 
@@ -101,8 +101,8 @@ def sampled_operator(
     Returns:
         A float64 array `(leaving.count, entering.count)`, of its nonzero entries.
     """
-    apart = entering.start - leaving.start
-    unit = 1.0 if apart == round(apart) else 0.5
+    distances = (entering.start - leaving.start, entering.spacing, leaving.spacing)
+    unit = 1.0 if all(d == round(d) for d in distances) else 0.5
     if unit < 1:
         kernel = half_pixel_derivative(sigma, order)
     else:
@@ -178,9 +178,6 @@ class Stencil:
             leaving=self.entering,
         )
 
-    def times(self, factor: float) -> "Stencil":
-        return dataclasses.replace(self, kernel=factor * self.kernel)
-
     def toarray(self) -> np.ndarray:
         pixels, radius = np.arange(self.pixels), self.radius
         position = pixels[:, None] + np.arange(-radius, radius + 1)
@@ -204,17 +201,15 @@ def stencils(
     boundary: str,
     step: float = 1.0,
     tail: float = 0.0,
-    spacing: int = 1,
 ) -> list[Stencil]:
     """`K_0, …, K_order` as stencils of one radius.
 
     Args:
-        pixels: Length of the axis, or number of samples if they are farther apart.
+        pixels: Length of the axis.
         outputs: Pixels around the center at which the response is given.
         sigma, boundary, step: As for `axis_operator`.
         order: Highest order of differentiation.
         tail: Sum of what may be left out at the ends of each kernel.
-        spacing: Distance of the samples, in pixels (see `sampled_operator`).
 
     Returns:
         A `Stencil` for each order.
@@ -224,11 +219,8 @@ def stencils(
     """
     if pixels < 1:
         raise ValueError(f"`size` must be >= 1. Received: size={pixels}")
-    reach = spacing * math.ceil((support_radius(sigma, step) + order) / spacing)
-    kernels = [
-        spacing * gaussian_derivative(sigma, a, reach, step)[::spacing]
-        for a in range(order + 1)
-    ]
+    reach = support_radius(sigma, step) + order
+    kernels = [gaussian_derivative(sigma, a, reach, step) for a in range(order + 1)]
     radius = max(_radius(kernel, tail) for kernel in kernels)
     return [
         Stencil(

@@ -1,6 +1,7 @@
 """The operators of an axis in low-rank form."""
 
 import dataclasses
+import itertools
 import math
 import threading
 from typing import Any, NamedTuple
@@ -60,12 +61,16 @@ class AxisFactors:
         synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
         composed: `K_a` as differences of smoothed values, where kernels are narrow and
             that is as good; else `None`.
+        late: Where it matters, a form that takes the derivatives in the product that
+            leaves the coefficients; it is for the axis whose derivatives are taken
+            last. Here they are taken in the one that enters them.
     """
 
     analysis: Any
     jets: Any
     synthesis: Any
     composed: Differences | None = None
+    late: "AxisFactors | None" = None
 
     @property
     def size(self) -> int:
@@ -96,7 +101,8 @@ class AxisFactors:
     def nbytes(self) -> int:
         matrices = (self.analysis, *self.jets, self.synthesis)
         # A sparse matrix has an index beside each value.
-        return sum(8 * matrix.size for matrix in matrices if matrix is not None)
+        late = self.late.nbytes if self.late else 0
+        return late + sum(8 * matrix.size for matrix in matrices if matrix is not None)
 
 
 @cachetools.cached(
@@ -123,9 +129,9 @@ def axis_factors(
     values, on the side of the input or of the output, that side is left as it is.
 
     Of a long axis, from `LONG_AXIS` on, the coefficients are samples of a smoothed
-    signal, some `1.7 size / sigma`, and all matrices are sparse: a Gaussian is one of a
-    third of its variance three times, and after the first of them few samples are
-    enough for the second, which has the derivatives; the last interpolates.
+    signal, some `1.6 size / sigma`, and all matrices are sparse: a Gaussian is one of
+    half its variance twice, and after the first of them few samples are enough for the
+    second. Either of them can have the derivatives (`late`).
 
     Guarantee: the spectral norm of `G (K_a - synthesis jets[a] analysis)` is at most
     `epsilon` times the sum of the norms of `G [K_0 | K_1 | …]` and of `G K_0`, `G K_1`,
@@ -213,50 +219,56 @@ def _of_long_axis(
     tail = _TAIL * epsilon
     if spacing == 1 and step:
         return _sliding(pixels, leaving.count, sigma, order, boundary, step, epsilon)
-    if spacing == 1:
+
+    def jets(entering, leaving, pixels, sigma, boundary) -> list:
         axis = (entering, leaving, pixels, sigma)
         orders = range(order + 1)
-        jets = [sampled_operator(*axis, a, boundary, tail) for a in orders]
-        return AxisFactors(None, jets, None)
-    third = sigma / math.sqrt(3)
-    # What the second and the third see beyond the edges, mirrored or zero.
-    margin = 2 * math.ceil(third * math.sqrt(-2 * math.log(tail)))
+        return [sampled_operator(*axis, a, boundary, tail) for a in orders]
+
+    if spacing == 1:
+        return AxisFactors(None, jets(entering, leaving, pixels, sigma, boundary), None)
+    half = sigma / math.sqrt(2)
+    # What is seen beyond the edges from there, mirrored or zero.
+    margin = math.ceil(half * math.sqrt(-2 * math.log(tail))) + order
     count = math.ceil((leaving.count + 2 * margin) / spacing)
-    samples, reach = Samples(count, spacing), count * spacing
-    jets = stencils(count, count, third, order, "zero", tail=tail, spacing=spacing)
-    return AxisFactors(
-        sampled_operator(entering, samples, pixels, third, 0, boundary, tail),
-        [jet.times(3 ** (a / 2)) for a, jet in enumerate(jets)],
-        sampled_operator(samples, leaving, reach, third, 0, "zero", tail),
+    # Odd, for one in the center, and such that it can be cut into equal tiles.
+    odd = itertools.count(count | 1, 2)
+    count = next(n for n in odd if any(n % tile == 0 for tile in (13, 15, 17, 19)))
+    samples = Samples(count, spacing)
+    there = jets(entering, samples, pixels, half, boundary)
+    back = jets(samples, leaving, count * spacing, half, "zero")
+    early, late = (
+        [2 ** (a / 2) * jet for a, jet in enumerate(derived)]
+        for derived in (there, back)
     )
+    return AxisFactors(None, early, back[0], late=AxisFactors(there[0], late, None))
 
 
-def _spacing_between(sigma: float, order: int, epsilon: float) -> int:
-    """Largest distance of the samples between three Gaussians that make up one.
+def _spacing_between(sigma: float, order: int, epsilon: float) -> float:
+    """Largest distance of the samples between two Gaussians that make up one.
 
     Waves whose frequencies differ by multiples of `2π / spacing` are the same samples:
-    the first Gaussian damps them, so does the last, and the kernel in between is that
-    of all of them. What is left of them, in a matrix for each frequency of the samples,
-    has to be below the two shares of `epsilon` that the guarantee has.
+    the first Gaussian damps them, with its derivatives, and so does the second. What is
+    left of them, in a matrix for each frequency of the samples, has to be below the two
+    shares of `epsilon` that the guarantee has.
     """
-    third = sigma / math.sqrt(3)
+    half, orders = sigma / math.sqrt(2), range(order + 1)
     theta = np.linspace(-np.pi, np.pi, 721)
-    whole = [fourier_response(theta, sigma, a) for a in range(order + 1)]
+    whole = [fourier_response(theta, sigma, a) for a in orders]
     allowed = 1.9 * epsilon * np.linalg.norm(whole, axis=0).max()
-    for spacing in range(math.floor(sigma), 1, -1):
-        waves = 2 * np.pi / spacing * (np.arange(spacing) - spacing // 2)
+    for spacing in np.arange(math.floor(2 * sigma), 2, -1) / 2:
+        reach = math.ceil(spacing / 2)
+        waves = 2 * np.pi / spacing * np.arange(-reach, reach + 1)
         theta = np.linspace(0, np.pi / spacing, 33)[:, None] + waves
-        smoothing = np.abs(fourier_response(theta, third, 0))
-        error = 0.0
-        for a in range(order + 1):
-            between = 3 ** (a / 2) * fourier_response(theta, third, a)
-            passed = smoothing[:, :, None] * smoothing[:, None, :]
-            passed = passed * between.sum(axis=1)[:, None, None]
-            wanted = fourier_response(theta, sigma, a)[:, :, None] * np.eye(spacing)
-            error = max(error, np.linalg.norm(passed - wanted, axis=(1, 2)).max())
-        if error <= allowed:
-            return spacing
-    return 1
+        first, *others = [
+            (abs(theta) <= np.pi) * 2 ** (a / 2) * fourier_response(theta, half, a)
+            for a in orders
+        ]
+        taken_for = first[:, :, None] * (1 - np.eye(len(waves)))
+        folded = [taken_for * one[:, None, :] for one in (first, *others)]
+        if np.linalg.norm(folded, axis=(2, 3)).max() <= allowed:
+            return float(spacing)
+    return 1.0
 
 
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:

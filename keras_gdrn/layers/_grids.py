@@ -15,7 +15,7 @@ from keras import ops
 
 from keras_gdrn.kernels import Stencil
 from keras_gdrn.layers._stencils import slid
-from keras_gdrn.layers._tiles import by_tiles
+from keras_gdrn.layers._tiles import by_tiles, summed_by_tiles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,22 +34,20 @@ class Grid:
 
     def along(self, axis: int, matrix) -> "Grid":
         """The matrix times each line along the axis."""
-        if _few_entries(matrix):
-            front, behind = self.sizes[:axis], self.sizes[axis + 1 :]
-            lines = (math.prod(front), self.sizes[axis], math.prod(behind), -1)
-            x = ops.reshape(self.values, lines)
-            if isinstance(matrix, Stencil):
-                values = slid(x, matrix, self.channels)
-            else:
-                values = by_tiles(x, matrix)
+        if isinstance(matrix, Stencil):
+            values = slid(self._with_axis(axis), matrix, self.channels)
+        elif scipy.sparse.issparse(matrix):
+            values = by_tiles(self._with_axis(axis), [matrix])
         else:
             values = ops.matmul(self._tensor(matrix), self._lines(axis))
         return self._resized(axis, matrix, values)
 
     def stacked_along(self, axis: int, matrices: list) -> "Grid":
         """Each of the matrices times each line along the axis, stacked."""
-        if _few_entries(matrices[0]):
+        if isinstance(matrices[0], Stencil):
             values = [self.along(axis, matrix).values for matrix in matrices]
+        elif scipy.sparse.issparse(matrices[0]):
+            values = by_tiles(self._with_axis(axis), matrices)
         else:
             several = self._tensor(_one_factor(matrices, axis, ahead=True))
             values = ops.matmul(several, self._lines(axis))
@@ -77,6 +75,12 @@ class Grid:
         shape = (math.prod(front), size, -1)
         return ops.reshape(self.values, shape if terms == 1 else (terms, *shape))
 
+    def _with_axis(self, axis: int):
+        """`(in front, size, behind, everything else)`."""
+        front, behind = self.sizes[:axis], self.sizes[axis + 1 :]
+        lines = (math.prod(front), self.sizes[axis], math.prod(behind), -1)
+        return ops.reshape(self.values, lines)
+
     def _tensor(self, matrix):
         return ops.convert_to_tensor(matrix, self.values.dtype)
 
@@ -98,17 +102,16 @@ def _one_factor(matrices: list, axis: int, ahead: bool):
     return numpy.expand_dims(numpy.stack(matrices), 1)
 
 
-def _few_entries(matrix) -> bool:
-    return isinstance(matrix, Stencil) or scipy.sparse.issparse(matrix)
-
-
 def summed_along(axis: int, matrices: list, terms: list[Grid]) -> Grid:
     """The sum of each matrix times the lines of its term along the axis."""
-    if _few_entries(matrices[0]):
+    if isinstance(matrices[0], Stencil):
         pairs = zip(terms, matrices, strict=True)
         products = [term.along(axis, matrix) for term, matrix in pairs]
         values = functools.reduce(operator.add, [y.values for y in products])
         return dataclasses.replace(products[0], values=values)
+    if scipy.sparse.issparse(matrices[0]):
+        values = summed_by_tiles([term._with_axis(axis) for term in terms], matrices)
+        return terms[0]._resized(axis, matrices[0], values)
     values = ops.stack([term.values for term in terms])
     stack = dataclasses.replace(terms[0], values=values)
     several = stack._tensor(_one_factor(matrices, axis, ahead=False))

@@ -32,13 +32,14 @@ def constant_factors(
             pixels, scale * sigma, order, rule, epsilon, given, asked, step
         )
 
-    return tuple(
-        tuple(
+    scales = []
+    for scale, step, given, asked, whole in _scales(entering, leaving):
+        first, *others = [
             factors(scale, step, *axis)
             for axis in zip(given.axes, asked.axes, whole, strict=True)
-        )
-        for scale, step, given, asked, whole in _scales(entering, leaving)
-    )
+        ]
+        scales.append((first.late or first, *others))
+    return tuple(scales)
 
 
 def factors_in_graph(

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import scipy.sparse
 
 from keras_gdrn import kernels
 from keras_gdrn.layers import GaussDerConv
@@ -29,9 +30,10 @@ def operators(boundary: str) -> dict[str, list]:
         "transposed": narrow.adjoint.jets,
         "of a part": part.jets,
         "transposed of a part": part.adjoint.jets,
-        "sparse": [wide.analysis, wide.analysis],
-        "transposed sparse": [wide.adjoint.analysis, wide.adjoint.analysis],
-        "back": [wide.synthesis, wide.synthesis],
+        "sparse": wide.jets,
+        "transposed sparse": wide.adjoint.jets,
+        "back": wide.late.jets,
+        "transposed back": wide.late.adjoint.jets,
     }
 
 
@@ -70,14 +72,21 @@ def test_products_are_those_of_the_whole_matrices(axis, kind, boundary):
 
 
 @each_boundary
-def test_a_tile_sees_as_many_pixels_of_a_longer_axis(boundary):
-    def widths(size):
+def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
+    def products(size):
         factors = kernels.axis_factors(size, 6.0, 2, boundary, 1e-3)
-        ends = factors.analysis, factors.synthesis
-        return [_tiles(matrix)[1].shape[1:] for matrix in ends]
+        forms = factors.jets, factors.late.jets
+        return [_tiles(matrices)[1].size / size for matrices in forms]
 
-    difference = np.subtract(widths(4096), widths(2048))
-    assert np.abs(difference).max() <= 1  # as the ends lie
+    np.testing.assert_allclose(products(4096), products(1024), rtol=0.15)
+
+
+@pytest.mark.parametrize("outputs", [64, 255, 257])  # 257 is prime
+def test_tiles_leave_no_rest_where_they_need_not(outputs):
+    matrix = scipy.sparse.eye_array(outputs).tocsr()
+    _, (tiles, rows, _) = _tiles([matrix])[0], _tiles([matrix])[1].shape[1:]
+    assert 0 <= tiles * rows - outputs < rows
+    assert tiles * rows == outputs or outputs == 257
 
 
 def test_short_axes_have_dense_matrices():
