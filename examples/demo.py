@@ -88,10 +88,12 @@ def main() -> None:
     print(f"\nTrained on {TRAINED[0]} to {TRAINED[-1]} pixels\n\n{table}\n")
     (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
 
+    selection = plot_scale_selection_histogram(histogram)
+    selection.axes[0].set_xlabel("size of the objects in pixels")
     faces = {size: stir_arrays("emoji", "test", size)[0][::9] for size in sizes[::2]}
     for name, figure in {
         "accuracy": curves(others, sizes, results["six scale channels"]),
-        "scale_selection": plot_scale_selection_histogram(histogram),
+        "scale_selection": selection,
         "sizes": plot_sizes(faces),
     }.items():
         figure.savefig(options.out / f"{name}.png")
