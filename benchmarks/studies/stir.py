@@ -13,8 +13,8 @@ What is black around a small object is cut off before training, to save time.
 
 Writes `<data>-<scenario>-seed<seed>.json` and a picture into `--out`, and the network
 and its card for `from_preset`; again the same command: it goes on.
-`keras_gdrn.data.stir_published` has the accuracies of eleven networks, means of 25 to 50
-runs each (T. R. Altstidl et al., arXiv 2211.10288).
+`data.stir_published` has the accuracies of eleven networks, means of 25 to 50 runs each
+(T. R. Altstidl et al., arXiv 2211.10288).
 """
 
 import argparse

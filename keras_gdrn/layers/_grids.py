@@ -1,10 +1,8 @@
 """Values on the grids of several scales, and matrices along their axes."""
 
 import dataclasses
-import functools
 import itertools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +11,6 @@ import numpy as np
 import scipy.sparse
 from keras import ops
 
-from keras_gdrn.kernels import Stencil
-from keras_gdrn.layers._stencils import slid
 from keras_gdrn.layers._tiles import by_tiles, summed_by_tiles
 
 
@@ -22,7 +18,7 @@ from keras_gdrn.layers._tiles import by_tiles, summed_by_tiles
 class Grid:
     """Values at the points of a grid: `(*sizes, everything else)`, however folded.
 
-    Several terms may be stacked, `(terms, *sizes, everything else)`, or in a list.
+    Several terms may be stacked, `(terms, *sizes, everything else)`.
 
     Attributes:
         channels: The last of everything else, as far as it is needed.
@@ -34,9 +30,7 @@ class Grid:
 
     def along(self, axis: int, matrix) -> "Grid":
         """The matrix times each line along the axis."""
-        if isinstance(matrix, Stencil):
-            values = slid(self._with_axis(axis), matrix, self.channels)
-        elif scipy.sparse.issparse(matrix):
+        if scipy.sparse.issparse(matrix):
             values = by_tiles(self._with_axis(axis), [matrix])
         else:
             values = ops.matmul(self._tensor(matrix), self._lines(axis))
@@ -44,9 +38,7 @@ class Grid:
 
     def stacked_along(self, axis: int, matrices: list) -> "Grid":
         """Each of the matrices times each line along the axis, stacked."""
-        if isinstance(matrices[0], Stencil):
-            values = [self.along(axis, matrix).values for matrix in matrices]
-        elif scipy.sparse.issparse(matrices[0]):
+        if scipy.sparse.issparse(matrices[0]):
             values = by_tiles(self._with_axis(axis), matrices)
         else:
             several = self._tensor(_one_factor(matrices, axis, ahead=True))
@@ -57,8 +49,6 @@ class Grid:
         return ops.reshape(self.values, (-1, self.channels))
 
     def stacked_rows(self, terms: int):
-        if isinstance(self.values, list):
-            return [ops.reshape(term, (-1, self.channels)) for term in self.values]
         return ops.reshape(self.values, (terms, -1, self.channels))
 
     def positions_first(self):
@@ -104,11 +94,6 @@ def _one_factor(matrices: list, axis: int, ahead: bool):
 
 def summed_along(axis: int, matrices: list, terms: list[Grid]) -> Grid:
     """The sum of each matrix times the lines of its term along the axis."""
-    if isinstance(matrices[0], Stencil):
-        pairs = zip(terms, matrices, strict=True)
-        products = [term.along(axis, matrix) for term, matrix in pairs]
-        values = functools.reduce(operator.add, [y.values for y in products])
-        return dataclasses.replace(products[0], values=values)
     if scipy.sparse.issparse(matrices[0]):
         values = summed_by_tiles([term._with_axis(axis) for term in terms], matrices)
         return terms[0]._resized(axis, matrices[0], values)
@@ -118,17 +103,6 @@ def summed_along(axis: int, matrices: list, terms: list[Grid]) -> Grid:
     values = ops.matmul(several, stack._lines(axis, len(matrices)))
     values = ops.sum(values, axis=0) if axis else values
     return stack._resized(axis, matrices[0], values)
-
-
-def terms_joined(stacks: list) -> list:
-    """Each term of all scales together, from the stacked terms of each scale."""
-    if any(isinstance(stack, list) for stack in stacks):
-        return [joined(list(parts)) for parts in zip(*map(_terms, stacks), strict=True)]
-    return ops.unstack(joined(stacks, axis=1))
-
-
-def _terms(stack) -> list:
-    return stack if isinstance(stack, list) else ops.unstack(stack)
 
 
 def on_grids(x, sizes: Sequence[tuple]) -> list[Grid]:

@@ -84,7 +84,7 @@ def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int
     """
     channels, filters = layer.kernel.shape[-2:]
     jet_kernel = layer.depthwise_kernel if layer.separable else layer.kernel
-    if is_fine(axes, jet_kernel, layer.compute_dtype):
+    if is_fine(axes, jet_kernel):
         return _of_fine_scale(axes, channels, filters)
     mixed = channels if layer.separable else filters
     grid, total = [axis.size for axis in axes], 0
