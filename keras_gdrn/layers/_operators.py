@@ -59,6 +59,8 @@ def factors_in_graph(
     Usable where sizes are known only when the graph runs, and differentiable in σ.
 
     Args:
+        separable: Whether the layer is; else fine scales need no operators (see
+            `_fine_scales`).
         log_sigma: Learned logarithm of σ, or `None` if it is `sigma`.
     """
     # Beyond this radius all kernels have vanished, and however far σ is trained, they
