@@ -15,8 +15,8 @@ It stands on JAX and NumPy; TensorFlow need not be there. Not measured on a GPU 
   such pairs within one process, and can be compared between machines. With them the
   memory, what compiling took, and the operations of the traced program in a second.
 
-Each measurement is written at once, to `gpu.json` and to the tables in `gpu.md`:
-interrupted, the same command goes on.
+Each measurement is written at once, to `gpu.json`: interrupted, the same command goes
+on. The tables are in `gpu.md` at the end.
 """
 
 import argparse
@@ -38,12 +38,12 @@ import jax
 import keras
 import measure
 import numpy as np
-from errors import PARTS, rounding_errors
-from steps import PRECISIONS, Step, inference_step, precision, training_step
+from steps import PARTS, PRECISIONS, STEPS, Step, precision, rounding_errors
 
 from keras_gdrn.commands import errors_in_one_line, positive, replacing
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import ARCHITECTURES, gauss_der_resnet
+from keras_gdrn.training import claim_folder
 from keras_gdrn.visualization import markdown_table
 
 LAYERS = {"GaussDerConv": GaussDerConv, "paper's scheme": contenders.PaperConv}
@@ -101,14 +101,13 @@ def speed(settings, task: str, options: argparse.Namespace) -> dict:
             steps[name] = step_of(build, count, settings, task, options.precision)
         except jax.errors.JaxRuntimeError as error:  # such as out of memory
             found[name] = {"failed": str(error).splitlines()[0]}
-    samples = measure.interleaved(steps, 3 if options.quick else 15)
-    seconds = {n: [s / steps[n].count for s in samples[n]] for n in steps}
+    seconds = measure.interleaved(steps, 3 if options.quick else 15)
     reference = next(iter(networks))
     ratios = measure.ratios(seconds, reference) if reference in steps else {}
     for name, step in steps.items():
         found[name] = {
             "images": len(step.data[0]),
-            "seconds": statistics.median(seconds[name]),
+            "seconds": statistics.median(seconds[name]) / STEPS,
             "ratio": ratios.get(name, float("nan")),
             **{of: getattr(step, of) for of in ("memory", "compiling", "operations")},
         }
@@ -116,31 +115,27 @@ def speed(settings, task: str, options: argparse.Namespace) -> dict:
 
 
 def step_of(build: Callable, count: int, settings, task: str, at: str) -> Step:
-    shape = (count, *settings.input_shape)
+    shape, labels = (count, *settings.input_shape), np.arange(count, dtype="int32")
     images = np.random.default_rng(0).random(shape, "float32")
     with precision(at):
-        if task == "inference":
-            return inference_step(build(), images)
-        labels = np.arange(count, dtype="int32") % settings.classes
-        return training_step(build(), images, labels)
+        return Step(build(), task, images, labels % settings.classes)
 
 
-def report(about: dict, results: dict) -> str:
+def report(device: str, results: dict) -> str:
     """A table of errors and one of steps, each with what has been measured of it."""
     errors, steps = [["of", "in", *PRECISIONS]], [["of", "by", *COLUMNS]]
     for key, result in results.items():
+        for name, of in result.items():
+            if "failed" in of:
+                steps.append([key, name, of["failed"], *["–"] * (len(COLUMNS) - 1)])
+            elif "ratio" in of:
+                steps.append([key, name, *(cell(of) for cell in COLUMNS.values())])
         if key.startswith("errors of "):
             for part in PARTS:
                 cells = [f"{result[at][part]:.1e}" for at in PRECISIONS]
                 errors.append([key.removeprefix("errors of "), part, *cells])
-            continue
-        for name, of in result.items():
-            cells = [of.get("failed"), *["–"] * (len(COLUMNS) - 1)]
-            if "failed" not in of:
-                cells = [cell(of) for cell in COLUMNS.values()]
-            steps.append([key, name, *cells])
+    lines = [f"# {device}, JAX {jax.__version__}, Keras {keras.__version__}"]
     parts = {"Errors, relative to float64": errors, "Time and memory": steps}
-    lines = [f"# {about['device']}", ", ".join(f"{n}: {about[n]}" for n in about)]
     for title, rows in parts.items():
         lines += [f"## {title}", markdown_table(rows)] if rows[1:] else []
     return "\n\n".join(lines)
@@ -161,33 +156,22 @@ def parsed_arguments() -> argparse.Namespace:
 @errors_in_one_line()
 def main() -> None:
     options = parsed_arguments()
-    options.out.mkdir(parents=True, exist_ok=True)
+    device = jax.devices()[0].device_kind
     file, results = options.out / "gpu.json", {}
-    about = {
-        "device": jax.devices()[0].device_kind,
-        "versions": f"JAX {jax.__version__}, Keras {keras.__version__}",
-        "batch": options.batch,
-        "quick": options.quick,
-    }
+    versions = {module.__name__: module.__version__ for module in (jax, keras)}
+    own = {"batch": options.batch, "quick": options.quick}
+    claim_folder(options.out, {"device": device, **versions, **own})
     if file.exists():
-        found = json.loads(file.read_text(encoding="utf-8"))
-        results = found["results"]
-        if found["about"] != about:
-            raise ValueError(
-                f"`out` must be a new folder, or that of {about}. Received: "
-                f"out={str(options.out)!r}, measured on {found['about']}"
-            )
+        results = json.loads(file.read_text(encoding="utf-8"))
     for key, measured in measurements(options):
-        if key in results:
-            continue
-        print(key, flush=True)
-        results[key] = measured()
-        text = json.dumps({"about": about, "results": results}, ensure_ascii=False)
-        with replacing(file) as partial_file:
-            partial_file.write_text(f"{text}\n", encoding="utf-8")
-        page = f"{report(about, results)}\n"
-        (options.out / "gpu.md").write_text(page, encoding="utf-8")
-    print(report(about, results))
+        if key not in results:
+            print(key, flush=True)
+            results[key] = measured()
+            with replacing(file) as partial_file:
+                partial_file.write_text(json.dumps(results), encoding="utf-8")
+    page = report(device, results)
+    (options.out / "gpu.md").write_text(f"{page}\n", encoding="utf-8")
+    print(page)
 
 
 if __name__ == "__main__":
