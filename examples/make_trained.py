@@ -4,8 +4,8 @@
     python examples/make_trained.py runs/digits_max-small digits --out /tmp/trained
 
 The run is a folder of `paper/reproduce.py`; NAME is the architecture, which must be the
-run's. The network is tested on the whole test set at each of the nine sizes, unless the
-run has done so (`--budget medium`), and on some images that are moved off the center.
+run's. The network is tested on the whole test set at each of the nine sizes, and on
+some images that are moved off the center.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
 from keras_gdrn.evaluation import scale_generalization
 
 FOLDER = Path(models.__file__).parent / "trained"
-SHIFTS = (0, 4, 8, 12)  # pixels along both axes
+SHIFTS, SHIFT_IMAGES = (0, 4, 8, 12), 500  # pixels along both axes
 
 DATA = {
     "digits": "scikit-learn's handwritten digits of 8×8 pixels, enlarged to 20×20; the "
@@ -50,15 +50,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add, count = parser.add_argument, positive(int)
+    add = parser.add_argument
     add("run", type=Path, metavar="RUN")
     add("name", choices=DATA, metavar="NAME")
     add("--out", type=Path, default=FOLDER)
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--canvas", type=count, help="pixels; by default the data set's")
-    add("--command", help="that the card shows; by default the run's")
-    add("--limit", type=count, help="so many test images of each size")
-    add("--shift-images", type=count, default=500)
+    add("--limit", type=positive(int), help="so many test images of each size")
     options = parser.parse_args()
     name, info = options.name, DATASETS[options.name]
     record = json.loads((options.run / "results.json").read_text(encoding="utf-8"))
@@ -69,28 +66,27 @@ def main() -> None:
     known = models.Preprocess(info.class_names, size, info.extension)
     model = models.with_preprocess(model, known)
     height, width, channels = model.input_shape[1:]
-    side = options.canvas or info.test_canvas
+    side = info.test_canvas
     tested = models.with_input_shape(model, (side, side, channels))
 
-    factors, accuracies = record["factors"], record["accuracies"][record["name"]]
-    if record["experiment"]["test_limit"] or options.limit or options.canvas:
-        where = {"canvas": side, "limit": options.limit, "data_dir": options.data_dir}
-        tests = {
-            factor: rescaled(name, "test", factor, batch_size=50, **where)
-            for factor in SIZE_FACTORS
-        }
-        accuracies = scale_generalization(tested, tests).accuracies
-        factors = SIZE_FACTORS
-    pairs = zip(factors, accuracies, strict=True)
+    where = {"limit": options.limit, "data_dir": options.data_dir}
+    tests = {
+        factor: rescaled(name, "test", factor, batch_size=50, **where)
+        for factor in SIZE_FACTORS
+    }
+    accuracies = scale_generalization(tested, tests).accuracies
+    pairs = zip(SIZE_FACTORS, accuracies, strict=True)
+    images = min(info.size("test"), options.limit or info.size("test"))
+    few = min(SHIFT_IMAGES, images)
     card = models.Card(
         data=DATA[name],
         license="apache-2.0",
-        command=f"{options.command or record['command']} (seed {record['seed']})",
+        command=f"{record['command']} (seed {record['seed']})",
         accuracy={f"{factor:.4g}": round(float(share), 5) for factor, share in pairs},
-        test_images=min(info.size("test"), options.limit or info.size("test")),
+        test_images=images,
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
-        shift_accuracy=off_center(tested, options),
-        shift_images=min(options.shift_images, info.size("test")),
+        shift_accuracy=off_center(tested, name, limit=few, data_dir=options.data_dir),
+        shift_images=few,
         limits=LIMITS[name],
         date=record["date"],
         environment=record["environment"],
@@ -103,12 +99,10 @@ def main() -> None:
     print(f"{name}: network and card are in {options.out}")
 
 
-def off_center(model: keras.Model, options: argparse.Namespace) -> dict[str, float]:
+def off_center(model: keras.Model, name: str, **where) -> dict[str, float]:
     """Accuracy at size factor 1, of images moved along both axes."""
     side, largest, found = model.input_shape[1], max(SHIFTS), {}
-    where = {"limit": options.shift_images, "data_dir": options.data_dir}
-    canvas = side + 2 * largest
-    images, labels = rescaled_arrays(options.name, "test", canvas=canvas, **where)
+    images, labels = rescaled_arrays(name, "test", canvas=side + 2 * largest, **where)
     for shift in SHIFTS:
         part = slice(largest - shift, largest - shift + side)
         scores = model.predict(images[:, part, part], batch_size=50, verbose=0)

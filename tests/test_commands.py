@@ -17,7 +17,6 @@ GIVEN = {
     "examples/evaluate.py": ["a.keras", "--dataset", "digits"],
     "examples/fine_tune.py": ["--images", "0"],
     "examples/look_inside.py": ["file", "--out", "out"],
-    "examples/make_rescaled.py": ["--dataset", "digits", "--out", "file/below"],
     "examples/make_trained.py": ["run", "digits"],
     "examples/notebooks/execute.py": ["absent.ipynb"],
     "examples/own_data.py": ["file/below"],
@@ -28,12 +27,11 @@ GIVEN = {
     "tuning/search.py": ["--factors", "1", "--out", "file/below"],
     "benchmarks/studies/covariance.py": ["scores", "--network", "file/below"],
     "benchmarks/data.py": ["--limit", "0"],
-    "benchmarks/gpu/run.py": ["--quick", "--out", "file/below"],
+    "benchmarks/gpu/run.py": ["--batch", "0"],
     "benchmarks/studies/peers.py": ["--out", "file/below"],
     "benchmarks/studies/resizers.py": ["--data-dir", "file/below"],
     "benchmarks/run.py": ["--sigmas", "0"],
     "benchmarks/studies/stir.py": ["--out", "file/below"],
-    "benchmarks/studies/windows.py": ["run"],
 }
 
 

@@ -1,10 +1,8 @@
-"""Precisions, and steps compiled by XLA ahead of time, with what it knows of them."""
+"""Precisions, steps compiled by XLA ahead of time, and errors of rounding."""
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import jax
 import keras
@@ -17,8 +15,8 @@ PRECISIONS = {
     "bfloat16": ("mixed_bfloat16", "default"),
     "float16": ("mixed_float16", "default"),
 }
-# A sample of the time of a step is one of so many seconds, or of one step.
-SAMPLE_SECONDS = 0.1
+PARTS = ("output", "gradient of the input", "gradient of the weights")
+STEPS = 10  # of a sample of the time: one by itself may be too short
 
 
 @contextlib.contextmanager
@@ -38,66 +36,83 @@ def precision(name: str) -> Iterator[None]:
 
 
 class Step:
-    """A step that goes on from its own result; a call is a sample of its time.
+    """Some steps of Keras' own training or prediction, each from the last one's result.
 
     Attributes: `compiling`, seconds with tracing; `operations`, floating point ones of
-    the program as it was traced; `memory`, bytes with its arguments; `count`, steps of
-    a call.
+    the program as it was traced; `memory`, bytes with its arguments.
     """
 
-    def __init__(self, function: Callable, state: Any, *data: np.ndarray):
+    def __init__(self, model: keras.Model, task: str, *data: np.ndarray):
+        model.compile("adamw", keras.losses.SparseCategoricalCrossentropy(True))
+        model.optimizer.build(model.trainable_variables)
+        state = states(model)
+        if task == "training":
+            function = model.train_step
+            of_compiling = model.optimizer.variables, model.metrics_variables
+            state += tuple([v.value for v in kind] for kind in of_compiling)
+        else:
+
+            def function(state, data):
+                return model.predict_step(state, data)[0], state
+
         self.data = tuple(map(jax.numpy.asarray, data))
         begin = time.perf_counter()
         # Its state is its own: a step overwrites the one before.
-        lowered = jax.jit(function, donate_argnums=0).lower(state, *self.data)
+        lowered = jax.jit(function, donate_argnums=0).lower(state, self.data)
         self.program = lowered.compile()
         self.compiling = time.perf_counter() - begin
         self.operations = (lowered.cost_analysis() or {}).get("flops", 0.0)
         sizes = self.program.memory_analysis()
         self.memory = sizes.argument_size_in_bytes + sizes.temp_size_in_bytes
         self.memory += sizes.output_size_in_bytes - sizes.alias_size_in_bytes
-        self.state, self.count = jax.tree.map(jax.numpy.copy, state), 1
-        self()
-        begin = time.perf_counter()
-        self()
-        self.count = math.ceil(SAMPLE_SECONDS / (time.perf_counter() - begin))
+        self.state = jax.tree.map(jax.numpy.copy, state)
 
     def __call__(self) -> None:
-        value = None
-        for _ in range(self.count):
-            self.state, value = self.program(self.state, *self.data)
-        jax.block_until_ready((self.state, value))
+        result = None
+        for _ in range(STEPS):
+            result, self.state = self.program(self.state, self.data)
+        jax.block_until_ready((result, self.state))
 
 
-def training_step(model: keras.Model, images: np.ndarray, labels: np.ndarray) -> Step:
-    """AdamW on the cross-entropy, as Keras' own step on JAX."""
-    optimizer = keras.optimizers.AdamW()
-    optimizer.build(model.trainable_variables)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+def rounding_errors(build: Callable[[], keras.Model], batch: int) -> dict:
+    """For each precision the root mean square errors of each of the parts.
 
-    def objective(trainable, others, images, labels):
-        scores, others = model.stateless_call(trainable, others, images, training=True)
-        return loss(labels, scores), others
+    Relative to what float64 gives, of random images and a random gradient of the
+    output. Untrained, with the statistics of the batch, as in the first step of a
+    training; without scaling of the loss, which float16 is trained with.
+    """
+    model, random = build(), np.random.default_rng(0)
+    images, upstream = (
+        random.normal(size=(batch, *shape[1:]))
+        for shape in (model.input_shape, model.output_shape)
+    )
 
-    def step(state, images, labels):
-        trainable, others, moments = state
-        slopes = jax.value_and_grad(objective, has_aux=True)
-        (value, others), gradients = slopes(trainable, others, images, labels)
-        trainable, moments = optimizer.stateless_apply(moments, gradients, trainable)
-        return (trainable, others, moments), value
+    def responses(at: str) -> list[np.ndarray]:
+        with precision(at):
+            same = build()
+            same.set_weights(model.get_weights())
+            trainable, others = states(same)
 
-    state = (*states(model), [variable.value for variable in optimizer.variables])
-    return Step(step, state, images, labels)
+            def output(images, trainable):
+                return same.stateless_call(trainable, others, images, training=True)[0]
+
+            x = jax.numpy.asarray(images, keras.config.floatx())
+            y, back = jax.vjp(jax.jit(output), x, trainable)
+            slope, gradients = back(jax.numpy.asarray(upstream, y.dtype))
+            parts = [y, slope, np.concatenate([np.ravel(part) for part in gradients])]
+            return [np.asarray(part).astype("float64") for part in parts]
+
+    exact = responses("float64")
+    return {
+        at: {
+            part: float(np.sqrt(np.mean((found - right) ** 2) / np.mean(right**2)))
+            for part, found, right in zip(PARTS, responses(at), exact, strict=True)
+        }
+        for at in PRECISIONS
+    }
 
 
-def inference_step(model: keras.Model, images: np.ndarray) -> Step:
-    def step(state, images):
-        return state, model.stateless_call(*state, images, training=False)[0]
-
-    return Step(step, states(model), images)
-
-
-def states(model: keras.Model) -> tuple[list, list]:
+def states(model: keras.Model) -> tuple[list, ...]:
     """The weights, trainable and others, as `stateless_call` takes them."""
     kinds = model.trainable_variables, model.non_trainable_variables
     return tuple([variable.value for variable in kind] for kind in kinds)

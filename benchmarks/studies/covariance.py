@@ -1,9 +1,10 @@
-"""How far trained and random networks miss scale covariance, where, and what it costs.
+"""How far networks miss scale covariance, where, what it costs, and what windows do.
 
     python benchmarks/studies/covariance.py scores --network random
     python benchmarks/studies/covariance.py layers --network neutral
     python benchmarks/studies/covariance.py scores --network digits
     python benchmarks/studies/covariance.py finer --network runs/cifar10_max-small
+    python benchmarks/studies/covariance.py windows --network mnist --images 600
 
 An image seen at the initial scale σ_0 is compared with the same image, magnified by S,
 at S σ_0: the root mean square difference, relative to how much the expected values
@@ -27,7 +28,9 @@ image and for the magnified one. `layers`: the error of each layer's features at
 center. Both are of kernels on the pixels, or with `--subpixel` between them. `finer`:
 accuracy on the pixels, between them, and if the channels of σ_0 < 1 are evaluated at
 2σ_0 on the image magnified by 2; and for the latter two the images that keep their
-class, and how much the pooled scores change.
+class, and how much the pooled scores change. `windows`, of q standard deviations,
+against whole maps: the root mean square change of the scores of all scale channels,
+relative to that of the scores; the images that keep their class; both accuracies.
 """
 
 import argparse
@@ -47,6 +50,7 @@ from keras_gdrn.visualization import markdown_table
 
 SCALES = (0.5, 1.0, 2.0)
 FACTORS = (0.5, 2**-0.75, 1.0)
+EXTENTS = (2.0, 2.5, 3.0, 3.5, 5.0)
 SMOOTH = 2.0  # pixels, the blur of the images without fine details
 
 
@@ -133,7 +137,29 @@ def compare_grids(model, images_at, options) -> list[list[str]]:
     return rows
 
 
-PARTS = {"scores": compare_scores, "layers": compare_layers, "finer": compare_grids}
+def compare_windows(model, images_at, options) -> list[list[str]]:
+    """What windows change of a network's scores and answers."""
+    rows = [["q", "size", "change", "same class", "accuracy", "whole maps"]]
+    for factor in (0.5, 1.0, 2.0):
+        images, labels = images_at(factor, larger=False)
+        whole = scores(model, images, extent=None)
+        before = whole.max(1).argmax(-1)
+        for extent in EXTENTS:
+            found = scores(model, images, extent=extent)
+            after = found.max(1).argmax(-1)
+            change = np.linalg.norm(found - whole) / np.linalg.norm(whole)
+            pairs = (after, before), (after, labels), (before, labels)
+            same = (np.mean(one == other) for one, other in pairs)
+            rows.append([f"{extent:g}", f"{factor:g}", *percent(change, *same)])
+    return rows
+
+
+PARTS = {
+    "scores": compare_scores,
+    "layers": compare_layers,
+    "finer": compare_grids,
+    "windows": compare_windows,
+}
 
 
 @errors_in_one_line()
@@ -149,7 +175,10 @@ def main() -> None:
     add("--subpixel", action="store_true", help="between the pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")
     options = parser.parse_args()
-    if options.part == "finer" and options.network in ("neutral", "random"):
+    if options.part in ("finer", "windows") and options.network in (
+        "neutral",
+        "random",
+    ):
         parser.error(f"{options.network!r} has no accuracy: take a trained network")
     rows = PARTS[options.part](*network_and_images(options), options)
     table = markdown_table(rows)

@@ -149,10 +149,8 @@ def run(options) -> dict:
 
 def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None:
     """Saves the network for `from_preset`, with its card."""
-    sizes, by_size = (
-        STIR_SCENARIOS[int(options.scenario)],
-        zip(STIR_SIZES, test, strict=True),
-    )
+    sizes = STIR_SCENARIOS[int(options.scenario)]
+    by_size = zip(STIR_SIZES, test, strict=True)
     (images,), (labels,) = load(options, "test", (40,))
     shifted = {}
     for by in SHIFTS:
@@ -182,9 +180,7 @@ def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None
     # Scales, of those in training, times this size make the sizes in training.
     size = np.mean(sizes) / np.mean(SCALES[SETTINGS[int(options.scenario)].trained])
     preprocess = Preprocess(CLASSES[options.data], object_size=size, extension="zero")
-    published = keras.Model.from_config(with_preprocess(model, preprocess).get_config())
-    published.set_weights(model.get_weights())  # without the optimizer
-    save_to_preset(published, folder, card)
+    save_to_preset(with_preprocess(model, preprocess), folder, card)
 
 
 def moved(images: np.ndarray, by: int) -> np.ndarray:

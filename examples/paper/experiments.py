@@ -132,7 +132,7 @@ def _mnist() -> None:
 
 def _digits() -> None:
     """What matters, asked of a network that two cores train in two minutes."""
-    network = Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2)
+    network = ARCHITECTURES["digits"]
     stages = (
         Stage("first_stage", Recipe(8, 32), (1.0,)),
         Stage("second_stage", Recipe(1, 32, 0.005), network.sigma0),

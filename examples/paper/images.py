@@ -1,7 +1,7 @@
-"""Where images come from: TensorFlow Datasets, or folders of HDF5 files."""
+"""Where images come from: TensorFlow Datasets, or a folder of HDF5 files."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,11 @@ Part = tuple[str, float, int | tuple[int, int]]
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where images come from: if there are folders of HDF5 files, from nowhere else."""
+    """Where images come from: if there is a folder of HDF5 files, from nowhere else."""
 
     data_dir: str | None = None  # of TensorFlow Datasets
     download: bool = False
-    # By data set, or "" for any other.
-    h5: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    h5: Path | None = None  # of several data sets, with a subfolder for each
 
     def batches(
         self, dataset: str, split: str, factor: float = 1.0, **options: Any
@@ -29,7 +28,7 @@ class Source:
         if not self.h5:
             where = {"data_dir": self.data_dir, "download": self.download}
             return rescaled(dataset, split, factor, **where, **options)
-        data = rescaled_h5(self._folder(dataset), split, factor, **options)
+        data = rescaled_h5(_folder(self.h5, dataset), split, factor, **options)
         for part in data.source.splits:
             _check(part, dataset, is_test=split == "test")
         return data
@@ -40,23 +39,13 @@ class Source:
             self.batches(dataset, split, factor, canvas=canvas, limit=1)
         if not self.h5:
             return "TensorFlow Datasets or scikit-learn"
-        files = sorted(self._folder(dataset).glob("*.h5"))
+        files = sorted(_folder(self.h5, dataset).glob("*.h5"))
         return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
 
-    def _folder(self, dataset: str) -> Path:
-        folder = self.h5.get(dataset, self.h5.get(""))
-        if folder is None:
-            raise ValueError(
-                f"--h5 must name a folder for {dataset}, or one for all. Received: "
-                f"{', '.join(f'{name}={path}' for name, path in self.h5.items())}"
-            )
-        return folder
 
-
-def named_folder(text: str) -> tuple[str, Path]:
-    """`NAME=FOLDER` or `FOLDER`, as `Source` takes them."""
-    name, equals, folder = text.partition("=")
-    return (name, Path(folder)) if equals and name in DATASETS else ("", Path(text))
+def _folder(h5: Path, dataset: str) -> Path:
+    own = h5 / dataset
+    return own if own.is_dir() else h5
 
 
 def _check(part: Any, dataset: str, is_test: bool) -> None:

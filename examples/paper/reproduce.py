@@ -19,8 +19,8 @@ more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast
 same with windows in place of whole maps.
 
 Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files such as the
-authors'; of several data sets, `--h5 cifar10=FOLDER --h5 stl10=FOLDER`. All are looked
-up before any training.
+authors', of several data sets with a subfolder for each: FOLDER/cifar10. All are
+looked up before any training.
 
 Options for the network replace those of the budget. `--start-from RUN` takes over the
 stages of one scale channel of another run, or its first. On several machines, on JAX:
@@ -44,7 +44,7 @@ import keras
 from budgets import BUDGETS, with_network, within
 from experiments import EXPERIMENTS, Experiment
 from figures import FIGURES, draw, listing
-from images import Source, named_folder
+from images import Source
 from records import curves, over_seeds, read_records, report
 from run import hours, parts, run
 
@@ -189,8 +189,7 @@ def parse() -> argparse.Namespace:
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--download", **flag, help="download the data, if need be")
-    h5 = {"type": named_folder, "action": "append", "metavar": "[NAME=]FOLDER"}
-    add("--h5", **h5, help="read HDF5 files, of a data set or of all")
+    add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
     add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, metavar="RUN", help="take over its first stages")
     own = {"default": argparse.SUPPRESS}  # by default the budget's
@@ -213,7 +212,7 @@ def parse() -> argparse.Namespace:
         parser.error("--machines is for JAX: set KERAS_BACKEND=jax")
     if options.devices is None:
         options.devices = "all" if options.machines else 1
-    options.source = Source(options.data_dir, options.download, dict(options.h5 or ()))
+    options.source = Source(options.data_dir, options.download, options.h5)
     return options
 
 

@@ -9,7 +9,7 @@ from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from keras_gdrn.models._copies import only_layer
 from keras_gdrn.models._head import head_initializers
 from keras_gdrn.models._preprocess import Preprocess
-from keras_gdrn.models._transfer import image_like, replace_layers
+from keras_gdrn.models._transfer import image_like, replace_layers, tensors_of
 
 
 def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Model:
@@ -73,20 +73,8 @@ def with_preprocess(model: keras.Model, preprocess: Preprocess) -> keras.Model:
         return replace_layers(
             model, lambda x: preprocess if isinstance(x, Preprocess) else x
         )
-
-    if isinstance(model, keras.Sequential):
-        return keras.Sequential([image, preprocess, *model.layers], name=model.name)
-
-    def call(layer, *args, **kwargs):
-        return layer(*(values if x is image else x for x in args), **kwargs)
-
-    values = preprocess(image)
-    return keras.models.clone_model(
-        model,
-        input_tensors=image,
-        clone_function=lambda layer: layer,
-        call_function=call,
-    )
+    scores, _ = tensors_of(model, preprocess(image))
+    return keras.Model(image, scores, name=model.name)
 
 
 def _head(model: keras.Model) -> GaussDerConv:

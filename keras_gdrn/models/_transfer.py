@@ -143,50 +143,41 @@ def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
             "`layer` must be the name of a layer that `ScaleChannels` applies, one of "
             f"{names}. Received: layer={layer!r}"
         )
-    features = _up_to(channels.network, layer)
-    applied = scale_channels_like(channels, network=features, receptive_field=None)
-    return _up_to(model, channels.name, instead=applied)
+    inside = image_like(channels.network)
+    _, features = tensors_of(channels.network, inside)[1][layer]
+    name = f"{channels.network.name}_{layer}"
+    network = keras.Model(inside, features, name=name)
+    applied = scale_channels_like(channels, network=network, receptive_field=None)
+    image = image_like(model)
+    given, _ = tensors_of(model, image)[1][channels.name]
+    return keras.Model(image, applied(given), name=f"{model.name}_{channels.name}")
 
 
 def with_input_of(model: keras.Model, layer: keras.layers.Layer) -> keras.Model:
     """The model, which gives what one of its layers is given before its own output."""
-    given = []
-
-    def operation(other):
-        def call(*args, **kwargs):
-            given.extend(args[:1] if other is layer else [])
-            return other(*args, **kwargs)
-
-        return call
-
     image = image_like(model)
-    output = _run_through_graph(model, image, operation)
-    return keras.Model(image, [*given, output])
+    output, tensors = tensors_of(model, image)
+    return keras.Model(image, [tensors[layer.name][0], output])
 
 
-def _up_to(model: keras.Model, name: str, instead: Any = None) -> keras.Model:
-    """The part of a functional model that ends in a layer, or in another `instead`."""
-    outputs = []
+def tensors_of(model: keras.Model, image: Any) -> tuple[Any, dict[str, tuple]]:
+    """A model's output, and what each of its layers is given and gives, by its name.
 
-    def operation(layer):
+    Anew for `image`, as the tensors of layers that models share are not one model's.
+    """
+    found = {}
+
+    def recorded(layer):
         def call(*args, **kwargs):
-            if outputs:
-                return args[0]  # not asked for
-            here = layer.name == name
-            output = (instead if here and instead else layer)(*args, **kwargs)
-            outputs.extend([output] * here)
+            output = layer(*args, **kwargs)
+            found[layer.name] = args[0] if args else None, output
             return output
 
         return call
 
-    image = image_like(model)
-    _run_through_graph(model, image, operation)
-    return keras.Model(image, outputs[0], name=f"{model.name}_{name}")
-
-
-def _run_through_graph(model: keras.Model, image: Any, operation: Callable) -> Any:
     graph = model._functional if isinstance(model, keras.Sequential) else model
-    return graph._run_through_graph([image], operation_fn=operation)
+    output = graph._run_through_graph([image], operation_fn=recorded)
+    return output, found
 
 
 def _rebuilt(model: keras.Model, image: Any, replace: Callable) -> keras.Model:

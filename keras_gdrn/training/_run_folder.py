@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import filelock
+import keras
 
 from keras_gdrn.commands import replacing
 
@@ -99,13 +100,10 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         )
 
 
-def _values(settings: Any, name: str = "") -> dict[str, Any]:
+def _values(settings: Any) -> dict[str, Any]:
     """The single values, by the names that lead to them: `recipe.epochs`."""
-    if not settings or not isinstance(settings, dict | list):
-        return {name: settings}
-    parts = settings if isinstance(settings, dict) else dict(enumerate(settings))
-    found = (_values(value, f"{name}.{part}") for part, value in parts.items())
-    return {name: value for part in found for name, value in part.items()}
+    pairs = keras.tree.flatten_with_path(settings)
+    return {".".join(map(str, path)): value for path, value in pairs}
 
 
 def _differences(recorded: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
@@ -114,5 +112,5 @@ def _differences(recorded: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     for name in sorted({**recorded, **wanted}, key=lambda name: name.count(".")):
         old, new = recorded.get(name, "nothing"), wanted.get(name, "nothing")
         if old != new:
-            lines.append(f"  {name[1:]}: {old!s:.100}, now {new!s:.100}")
+            lines.append(f"  {name}: {old!s:.100}, now {new!s:.100}")
     return lines

@@ -1,7 +1,6 @@
 """The benchmark for GPUs, quick, on whatever device there is."""
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -16,14 +15,17 @@ from tests._commands import ROOT
 pytest.importorskip("jax")
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """The folder of a run on JAX, as if TensorFlow were not installed."""
-    folder = tmp_path_factory.mktemp("gpu")
+def number(cell):
+    return float(cell.split()[0])
+
+
+@pytest.mark.slow
+def test_errors_times_and_memory_are_measured(gpu):
+    """On JAX, as if TensorFlow were not installed."""
     blocked = ",".join((*without.TENSORFLOW, "keras_tuner"))
     command = ["-m", "tests.without", blocked, ROOT / "benchmarks/gpu/run.py"]
     done = subprocess.run(
-        [sys.executable, *command, "--quick", "--out", folder],
+        [sys.executable, *command, "--quick"],
         cwd=ROOT,
         env={**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -31,55 +33,31 @@ def measured(tmp_path_factory):
         encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
-    return folder
-
-
-@pytest.mark.slow
-def test_errors_times_and_memory_are_measured(measured, gpu):
-    results = json.loads((measured / "gpu.json").read_text("utf-8"))["results"]
-    *errors, training, inference = results.values()
-    assert [name.split(" of ")[0] for name in results] == [
-        *["errors"] * 3,
-        "training",
-        "inference",
+    lines = [line for line in done.stdout.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    errors, steps = rows[2:11], rows[13:]
+    assert [name for name, *_ in errors[::3]] == [
+        *(f"{layer}, σ = 2" for layer in gpu("run").LAYERS),
+        "tiny",
     ]
-    for found in errors:
-        for of in found["float32"]:
-            assert 1e-8 < found["float32"][of] < 1e-5
-            assert 1e-4 < found["float16"][of] < found["bfloat16"][of] / 3
-    assert len(training) == len(inference) == 5
-    for name, found in training.items():
-        assert (name == "3×3 ResNet") == (found["ratio"] == 1)
-        assert min(found["seconds"], found["compiling"], found["memory"]) > 0
+    for _, _, *found in errors:
+        float32, _, bfloat16, float16 = map(float, found)
+        assert 1e-8 < float32 < 1e-5
+        assert 1e-4 < float16 < bfloat16 / 3
+    whats = [f"{task} of tiny" for task in ("training", "inference")]
+    assert [what for what, *_ in steps] == [what for what in whats for _ in range(5)]
+    for _, name, _, time, ratio, memory, compiling, _ in steps:
+        assert (name == "3×3 ResNet") == (ratio == "1.000")
+        assert min(map(number, (time, memory, compiling))) > 0
     # XLA's number of operations is that of the package, and some additions.
-    found = inference["GaussDerResNet"]
+    (found,) = (row for row in steps if row[:2] == [whats[1], "GaussDerResNet"])
+    operations = 1e12 * number(found[-1]) * number(found[3]) / 1000
     model = gauss_der_resnet(**vars(gpu("run").TINY))
-    expected = 2 * multiply_adds(model) * found["images"]
-    assert expected < found["operations"] < 1.3 * expected
+    expected = 2 * multiply_adds(model) * number(found[2])
+    assert expected < operations < 1.3 * expected
 
 
-@pytest.mark.slow
-def test_the_same_command_measures_what_is_missing(measured, gpu, monkeypatch, capsys):
-    run, file = gpu("run"), measured / "gpu.json"
-    content = json.loads(file.read_text("utf-8"))
-    name, *_, other = content["results"]
-    missing = content["results"].pop(name)
-    content["results"][other]["one pass of it"] = {"failed": "out of memory"}
-    file.write_text(json.dumps(content), "utf-8")
-    monkeypatch.setattr(run, "rounding_errors", lambda *_, **__: missing)
-    monkeypatch.setattr(sys, "argv", ["run.py", "--quick", "--out", str(measured)])
-    run.main()
-    printed = capsys.readouterr().out
-    device = content["about"]["device"]
-    assert printed.splitlines()[:2] == [name, f"# {device}"]  # nothing else again
-    page = (measured / "gpu.md").read_text("utf-8")
-    assert page in printed and "| out of memory |" in page
-    monkeypatch.setattr(sys, "argv", [*sys.argv, "--batch", "2"])
-    with pytest.raises(SystemExit, match="`out` must be a new folder"):
-        run.main()
-
-
-def test_what_does_not_fit_the_memory_is_a_result(gpu, monkeypatch):
+def test_what_does_not_fit_the_memory_has_a_row(gpu, monkeypatch, capsys):
     run = gpu("run")
 
     def too_large(*_):
@@ -87,6 +65,6 @@ def test_what_does_not_fit_the_memory_is_a_result(gpu, monkeypatch):
 
     monkeypatch.setattr(run, "step_of", too_large)
     options = argparse.Namespace(batch=1, quick=True, precision="float32")
-    found = run.speed(run.TINY, "training", options)
-    failed = {"failed": "RESOURCE_EXHAUSTED: Out of memory"}
-    assert len(found) == 5 and all(result == failed for result in found.values())
+    run.report_speed("training of tiny", run.TINY, "training", options)
+    failed = "RESOURCE_EXHAUSTED: Out of memory"
+    assert capsys.readouterr().out.count(failed) == 5

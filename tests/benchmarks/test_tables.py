@@ -32,21 +32,22 @@ def test_every_layer_and_size_has_a_row(table_of):
 
 @pytest.mark.slow
 def test_windows_change_less_the_wider_they_are(table_of):
-    options = ("digits", "--images", 4, "--extents", 1.5, 3)
-    table = table_of("studies/windows.py", *options)
+    table = table_of("studies/covariance.py", "windows", "--images", 4)
     extents, sizes, changes, *_ = zip(*table, strict=True)
-    assert (extents, sizes[::2]) == (("1.5", "3") * 3, ("0.5", "1", "2"))
-    changes = np.reshape(percentages(changes), (3, 2))
-    assert np.all(changes[:, 1] > 0) and np.all(5 * changes[:, 1] < changes[:, 0])
+    assert (extents, sizes[::5]) == (
+        ("2", "2.5", "3", "3.5", "5") * 3,
+        ("0.5", "1", "2"),
+    )
+    changes = np.reshape(percentages(changes), (3, 5))
+    assert np.all(changes[:, 2] > 0) and np.all(5 * changes[:, 2] < changes[:, 0])
 
 
 @pytest.mark.slow
 def test_every_pipeline_is_timed(table_of):
-    little = ("--repeats", 1, "--limit", 64, "--test-limit", 8, "--batches", 1)
-    table = table_of("data.py", *little, "--narrower", 48)
-    what, data, measured, _ = zip(*table, strict=True)
-    assert len(what) >= 9 and "workers" in what[-1]
-    assert {name.split(",")[0] for name in data} == {"cifar10", "stl10"}
+    table = table_of("data.py", "--repeats", 1, "--limit", 46, "--test-limit", 8)
+    what, data, measured = zip(*table, strict=True)
+    assert len(what) >= 11 and "training steps" in what[-1]
+    assert set(data) == {"cifar10", "stl10"}
     assert all(float(value.split()[0]) > 0 for value in measured)
 
 
@@ -54,8 +55,8 @@ def test_every_pipeline_is_timed(table_of):
 def test_stock_resizers_differ_where_their_scale_does(table_of):
     table = table_of("studies/resizers.py", "--dataset", "digits", "--limit", 4)
     found = {(name, measure): cells for name, measure, *cells in table}
-    largest = list(map(float, found["`tf.image.resize`", "largest"]))
-    inside = list(map(float, found["`tf.image.resize`", "largest inside"]))
+    largest = list(map(float, found["`tf.image.resize`", "everywhere"]))
+    inside = list(map(float, found["`tf.image.resize`", "inside"]))
     half, one, root_two, two = 0, 4, 6, 8
     assert largest[one] == 0
     assert largest[half] > 1 and largest[two] > 1

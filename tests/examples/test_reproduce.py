@@ -256,7 +256,7 @@ def files(tmp_path_factory):
 
 @pytest.mark.parametrize("canvas", [None, (24, 20)])
 def test_files_have_what_is_computed(paper, files, canvas):
-    source, options = paper("images").Source(h5={"": files}), {"canvas": canvas}
+    source, options = paper("images").Source(h5=files), {"canvas": canvas}
     data = source.batches(
         "digits", "test", SIZE_FACTORS[1], **options, batch_size=25, limit=25
     )
@@ -283,7 +283,7 @@ def test_files_have_what_is_computed(paper, files, canvas):
 def test_files_of_other_images(paper, tmp_path, dataset, shape, classes, message):
     images, labels = np.zeros((12, *shape), "uint8"), np.arange(12) % classes
     write(tmp_path / "mine_tr12_sctr1p000.h5", x_train=images, y_train=labels)
-    source = paper("images").Source(h5={dataset: tmp_path})
+    source = paper("images").Source(h5=tmp_path)
     if message is None:
         assert source.batches(dataset, "train").element_spec[0].shape == shape
         return
@@ -299,11 +299,11 @@ def test_all_images_are_looked_up_before_training(reproduce, tmp_path, files):
             (short / file.name).symlink_to(file)
     reproduce.instead(None)
     for what in (("digits_max",), ("--figure", "single_cifar10")):
-        for h5 in (short, f"digits={short}"):
-            with pytest.raises(SystemExit, match=r"'test' at size factor 0\.59"):
-                reproduce.run(*what, *SMOKE, "--h5", h5)
-        with pytest.raises(SystemExit, match=r"a folder for digits.*: cifar10="):
-            reproduce.run(*what, *SMOKE, "--h5", f"cifar10={short}")
+        with pytest.raises(SystemExit, match=r"'test' at size factor 0\.59"):
+            reproduce.run(*what, *SMOKE, "--h5", short)
+    (tmp_path / "all/digits").mkdir(parents=True)  # with a subfolder for each data set
+    with pytest.raises(SystemExit, match=r"must have HDF5 files.*all/digits"):
+        reproduce.run("digits_max", *SMOKE, "--h5", "all")
 
 
 def test_those_of_the_last_run_of_a_figure_too(reproduce, monkeypatch):
