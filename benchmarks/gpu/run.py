@@ -101,7 +101,7 @@ def speed(settings, task: str, options: argparse.Namespace) -> dict:
             steps[name] = step_of(build, count, settings, task, options.precision)
         except jax.errors.JaxRuntimeError as error:  # such as out of memory
             found[name] = {"failed": str(error).splitlines()[0]}
-    samples = measure.interleaved(steps, 3 if options.quick else 15)
+    samples = measure.interleaved(steps, 1 if options.quick else 15)
     seconds = {n: [s / steps[n].count for s in samples[n]] for n in steps}
     reference = next(iter(networks))
     ratios = measure.ratios(seconds, reference) if reference in steps else {}

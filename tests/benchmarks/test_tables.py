@@ -10,7 +10,8 @@ def percentages(cells):
 
 @pytest.mark.slow
 def test_the_error_falls_with_the_scale_and_few_answers_change(table_of):
-    table = table_of("studies/covariance.py", "scores", "--images", 12)
+    little = ("--images", 12, "--factor", 1.5)
+    table = table_of("studies/covariance.py", "scores", *little)
     scales, _, natural, _, _, bicubic, same, *_ = zip(*table, strict=True)
     assert scales == ("0.5", "1", "2")
     assert np.all(np.diff(percentages(natural)) < 0)

@@ -2,8 +2,8 @@
 
 It is a process of its own, for the number of devices is fixed before the first tensor
 is made, and because other backends than TensorFlow do without it and Matplotlib here,
-as if they were not installed; two processes have both. Arguments: `FILE`, and of one of
-several processes `HOST:PORT NUMBER`.
+as if they were not installed; of two processes the first one has both. Arguments:
+`FILE`, and of one of several processes `HOST:PORT NUMBER`.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tests import without
 
-BACKEND, IS_ALONE = os.environ["KERAS_BACKEND"], not sys.argv[2:]
-HAS_TENSORFLOW = BACKEND == "tensorflow" or not IS_ALONE
+BACKEND = os.environ["KERAS_BACKEND"]
+HAS_TENSORFLOW = BACKEND == "tensorflow" or sys.argv[3:] == ["0"]
 if not HAS_TENSORFLOW:
     without.block(*without.TENSORFLOW, "matplotlib")
 
