@@ -13,6 +13,7 @@ from tests._commands import FOLDERS, ROOT
 GIVEN = {
     "examples/demo.py": ["--quick", "--out", "file/below"],
     "examples/detect.py": ["--scenes", "0"],
+    "examples/digits.py": ["--quick", "--out", "file/below"],
     "examples/evaluate.py": ["a.keras", "--dataset", "digits"],
     "examples/fine_tune.py": ["--images", "0"],
     "examples/look_inside.py": ["file", "--out", "out"],

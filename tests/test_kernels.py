@@ -1,5 +1,6 @@
 """Kernels and axis operators against SciPy, pyscsp and the discrete Fourier sum."""
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -297,7 +298,8 @@ def test_factors_of_long_axes_are_within_twice_epsilon(size, sigma, epsilon, bou
     allowed = epsilon * spectral_norm(np.concatenate(operators, axis=1))
     allowed += epsilon * spectral_norm(np.concatenate(operators, axis=0))
     for order, operator in enumerate(operators):
-        assert spectral_norm(as_matrix(factors, order) - operator) <= allowed
+        for form in (factors, factors.late or factors):
+            assert spectral_norm(as_matrix(form, order) - operator) <= allowed
 
 
 @pytest.mark.parametrize("sigma", [0.7, 2.0, 8.0, 64.0])
@@ -309,16 +311,17 @@ def test_long_axes_take_few_numbers_for_each_pixel(sigma, monkeypatch):
 
     monkeypatch.setattr(np.linalg, "svd", refused)
     factors = kernels.axis_factors(16_000, sigma, 2, "symmetric", 1e-3)
-    matrices = [factors.analysis, *factors.jets, factors.synthesis]
-    sizes = [matrix.size for matrix in matrices if matrix is not None]
-    assert max(sizes) <= 40 * 16_000
-    if sigma >= 8:
-        assert max(factors.ranks) <= 2.1 * 16_000 / sigma
+    for form in (factors, factors.late or factors):
+        matrices = [form.analysis, *form.jets, form.synthesis]
+        sizes = [matrix.size for matrix in matrices if matrix is not None]
+        assert max(sizes) <= 40 * 16_000
+        if sigma >= 8:
+            assert min(form.ranks) <= 2.1 * 16_000 / sigma
     with pytest.raises(AssertionError, match="cubic"):
         kernels.axis_factors(255, sigma, 2, "symmetric", 1.2e-3)
 
 
-def test_samples_between_three_gaussians_are_as_far_apart_as_they_may(monkeypatch):
+def test_samples_between_two_gaussians_are_as_far_apart_as_they_may(monkeypatch):
     """One pixel more, and the waves that they are taken for pass the tolerance."""
     axis = (300, 9.0, 2, "zero", 1e-3)
     operators = [kernels.axis_operator(*axis[:2], a, axis[3]) for a in range(3)]
@@ -340,23 +343,22 @@ def test_samples_between_three_gaussians_are_as_far_apart_as_they_may(monkeypatc
 # Stencils
 
 
-@pytest.mark.parametrize(("outside", "mode"), [(0, "constant"), (1, "reflect")])
-def test_stencil_is_scipys_correlation(outside, mode):
+@pytest.mark.parametrize(("mirrored", "mode"), [(False, "constant"), (True, "reflect")])
+def test_stencil_is_scipys_correlation(mirrored, mode):
     kernel, x = signal(9), signal(20)
-    stencil = kernels.Stencil(kernel, 20, outside, parity=1, leaving=3)
+    stencil = kernels.Stencil(kernel, 20, mirrored, leaving=3)
     expected = correlate1d(x, kernel, mode=mode)[3:-3]
-    np.testing.assert_allclose(stencil.toarray() @ x, expected, atol=1e-12)
-    assert (stencil.shape, stencil.size) == ((14, 20), 9 * 14)
-    np.testing.assert_array_equal(stencil.times(2).toarray(), 2 * stencil.toarray())
+    np.testing.assert_allclose(stencil.matrix() @ x, expected, atol=1e-12)
+    assert stencil.shape == (14, 20)
 
 
-@pytest.mark.parametrize("parity", [1, -1])
-@pytest.mark.parametrize("outside", [0, 1, -1])
+@pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("lacking", [(0, 0), (1, 2), (3, 0)])
-def test_transposed_stencil_is_the_transposed_matrix(lacking, outside, parity):
-    kernel = signal(9) + parity * signal(9)[::-1]
-    stencil = kernels.Stencil(kernel, 20, outside, parity, *lacking)
-    np.testing.assert_array_equal(stencil.T.toarray(), stencil.toarray().T)
+def test_transposed_stencil_is_the_transposed_matrix(lacking, mirrored):
+    kernel = signal(9) + signal(9)[::-1]
+    stencil = kernels.Stencil(kernel, 20, mirrored, *lacking)
+    transposed = stencil.matrix().toarray().T
+    np.testing.assert_allclose(stencil.T.matrix().toarray(), transposed, atol=1e-15)
 
 
 @each_boundary
@@ -368,8 +370,27 @@ def test_stencils_leave_out_no_more_than_the_tail(tail, boundary):
     ):
         assert cut.radius < whole.radius
         # What is left out, and its sum on the diagonal.
-        assert np.abs(cut.toarray() - whole.toarray()).sum(1).max() <= 2 * tail
+        lost = (cut.matrix() - whole.matrix()).toarray()
+        assert np.abs(lost).sum(1).max() <= 2 * tail
         assert cut.kernel.sum() == pytest.approx(whole.kernel.sum(), abs=1e-15)
+
+
+@each_boundary
+def test_differences_of_what_is_smoothed_are_the_derivatives(boundary):
+    """Up to the tail; and none where they would be worse, or longer than the axis."""
+    axis = (40, 1.4, 2, boundary)
+    smoothing, orders = kernels.differences(*axis, 1e-4)
+    outside = {"symmetric": "reflect", "zero": "constant"}[boundary]
+    wide = dataclasses.replace(smoothing, pixels=42, entering=1)
+    matrix = wide.matrix() if boundary == "zero" else smoothing.matrix()
+    for order, difference in enumerate(orders):
+        expected = kernels.axis_operator(40, 1.4, order, boundary)
+        taken = correlate1d(matrix.toarray(), difference, axis=0, mode=outside)
+        taken = taken[1:-1] if boundary == "zero" else taken
+        np.testing.assert_allclose(taken, expected, rtol=0, atol=2e-5)
+    assert kernels.differences(40, 2.1, 2, boundary, 1e-4) is None
+    assert kernels.differences(40, 1.4, 3, boundary, 1e-4) is None
+    assert kernels.differences(12, 1.4, 2, boundary, 1e-4) is None
 
 
 # Coarse samples

@@ -13,8 +13,8 @@ What is black around a small object is cut off before training, to save time.
 
 Writes `<data>-<scenario>-seed<seed>.json` and a picture into `--out`, and the network
 and its card for `from_preset`; again the same command: it goes on.
-`stir_published.csv` has the accuracies of eleven published networks, means of 25 to 50
-runs each (T. R. Altstidl et al., arXiv 2211.10288).
+`data.stir_published` has the accuracies of eleven networks, means of 25 to 50 runs each
+(T. R. Altstidl et al., arXiv 2211.10288).
 """
 
 import argparse
@@ -94,22 +94,10 @@ def lit(image: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2))]
 
 
-def cut(images: np.ndarray, side: int, seed: int) -> np.ndarray:
-    """A square of each image, anywhere, but with all that is not black in it."""
-    random = np.random.default_rng(seed)
-    squares = []
-    for image in images:
-        y, x = (
-            random.integers(max(0, last + 1 - side), min(first, len(image) - side) + 1)
-            for first, last in lit(image)
-        )
-        squares.append(image[y : y + side, x : x + side])
-    return np.stack(squares)
-
-
-def load(options, split: str, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Images `(size, N, 64, 64, 1)` and labels `(size, N)`."""
+def load(options, split: str, sizes: tuple[int, ...], side: int = 64) -> tuple:
+    """Images `(size, N, side, side, 1)` and labels `(size, N)`."""
     source = {"data_dir": options.data_dir, "download": options.download}
+    source |= {"side": side, "seed": options.seed}
     arrays = stir_arrays(options.data, split, sizes, **source)
     by_size = [np.stack(np.split(array, len(sizes))) for array in arrays]
     return tuple(array[:, : options.limit] for array in by_size)
@@ -129,8 +117,8 @@ def run(options) -> dict:
     scenario, data = int(options.scenario), options.data
     sizes, setting = STIR_SCENARIOS[scenario], SETTINGS[scenario]
     recipe = Recipe(options.epochs or getattr(setting, data), batch_size=24)
-    images, labels = load(options, "train", sizes)
-    images = cut(images.reshape(-1, *images.shape[2:]), setting.side, options.seed)
+    images, labels = load(options, "train", sizes, setting.side)
+    images = images.reshape(-1, *images.shape[2:])
     keras.utils.set_random_seed(options.seed)
     model, arrays = network(data, setting), (images, labels.ravel())
     folder = options.out / f"{data}-{scenario}-seed{options.seed}"

@@ -1,25 +1,10 @@
 """The table and the pictures of `stir.py`, with the published accuracies."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
 from matplotlib.figure import Figure
 
-from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES
+from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir_published
 from keras_gdrn.visualization import markdown_table
-
-PUBLISHED = Path(__file__).with_name("stir_published.csv")
-
-
-def published(data: str, scenario: int) -> dict[str, np.ndarray]:
-    """The published accuracies of each network in percent, at each size."""
-    with PUBLISHED.open(encoding="utf-8") as file:
-        return {
-            row["model"]: np.array([float(row[f"s{size}"]) for size in STIR_SIZES])
-            for row in csv.DictReader(file)
-            if (row["data"], row["scenario"]) == (data, str(scenario))
-        }
 
 
 def by_scenario(results: list[dict]) -> dict[tuple[str, int], list[dict]]:
@@ -37,7 +22,7 @@ def picture(results: list[dict]) -> Figure:
     for plot, ((data, scenario), runs) in zip(plots, groups.items(), strict=True):
         trained = STIR_SCENARIOS[scenario]
         plot.axvspan(trained[0], trained[-1], color="0.92", lw=0)
-        others = np.transpose(list(published(data, scenario).values()))
+        others = np.transpose(list(stir_published(data, scenario).values()))
         plot.plot(STIR_SIZES, others, color="0.6", lw=0.8)
         ours = 100 * np.transpose([result["accuracies"] for result in runs])
         plot.plot(STIR_SIZES, ours, "C3", lw=1.6)
@@ -57,7 +42,7 @@ def table(results: list[dict]) -> str:
     rows = [(header + "published: best worst size|weights|minutes").split("|")]
     for (data, scenario), runs in by_scenario(results).items():
         ours = 100 * np.array([result["accuracies"] for result in runs])
-        others = np.stack(list(published(data, scenario).values()))
+        others = np.stack(list(stir_published(data, scenario).values()))
         sizes = STIR_SCENARIOS[scenario]
         rows.append(
             [

@@ -14,7 +14,13 @@ from keras_gdrn.data._scenes import (
     centered_shapes,
     random_scenes,
 )
-from keras_gdrn.data._stir import STIR_SCENARIOS, STIR_SIZES, stir, stir_arrays
+from keras_gdrn.data._stir import (
+    STIR_SCENARIOS,
+    STIR_SIZES,
+    stir,
+    stir_arrays,
+    stir_published,
+)
 
 __all__ = [
     "DATASETS",
@@ -38,5 +44,6 @@ __all__ = [
     "rescaled_h5",
     "stir",
     "stir_arrays",
+    "stir_published",
     "write_h5",
 ]

@@ -31,6 +31,7 @@ from keras_gdrn.kernels._factors import (
     AxisFactors,
     Differences,
     axis_factors,
+    differences,
 )
 from keras_gdrn.kernels._jet import multi_indices, multinomial
 
@@ -44,6 +45,7 @@ __all__ = [
     "axis_factors",
     "axis_operator",
     "central_difference",
+    "differences",
     "discrete_gaussian",
     "fourier_response",
     "gaussian_derivative",

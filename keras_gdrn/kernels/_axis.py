@@ -30,7 +30,7 @@ class Samples:
     """
 
     count: int
-    spacing: int = 1
+    spacing: float = 1
     influence: float = math.inf
     least_weight: float = 0.01
 
@@ -70,7 +70,7 @@ def axis_operator(
         ValueError: If an argument is out of its range.
     """
     check_choice("boundary", boundary, BOUNDARIES)
-    return stencils(size, size, sigma, order, boundary, step)[-1].toarray()
+    return stencils(size, size, sigma, order, boundary, step)[-1].matrix().toarray()
 
 
 def sampled_operator(
@@ -101,8 +101,8 @@ def sampled_operator(
     Returns:
         A float64 array `(leaving.count, entering.count)`, of its nonzero entries.
     """
-    apart = entering.start - leaving.start
-    unit = 1.0 if apart == round(apart) else 0.5
+    distances = (entering.start - leaving.start, entering.spacing, leaving.spacing)
+    unit = 1.0 if all(d == round(d) for d in distances) else 0.5
     if unit < 1:
         kernel = half_pixel_derivative(sigma, order)
     else:
@@ -140,17 +140,14 @@ class Stencil:
     Attributes:
         kernel: Of odd length, as a correlation.
         pixels: Length of the axis.
-        outside: What lies beyond the ends of the axis: 0 for zeros, 1 for the mirror
-            image, -1 for its negative.
-        parity: 1 for an even kernel, -1 for an odd one.
+        mirrored: Whether the mirror image lies beyond the ends of the axis, or zeros.
         entering: Pixels at each end of the axis that the input lacks, and are zero.
         leaving: Pixels at each end of the axis that the output lacks.
     """
 
     kernel: np.ndarray
     pixels: int
-    outside: int
-    parity: int
+    mirrored: bool
     entering: int = 0
     leaving: int = 0
 
@@ -163,37 +160,23 @@ class Stencil:
         return self.pixels - 2 * self.leaving, self.pixels - 2 * self.entering
 
     @property
-    def size(self) -> int:
-        """Entries of the matrix."""
-        return self.shape[0] * len(self.kernel)
-
-    @property
     def T(self) -> "Stencil":
-        """The mirror image of an odd kernel has the other sign."""
-        return dataclasses.replace(
-            self,
-            kernel=self.kernel[::-1],
-            outside=self.outside * self.parity,
-            entering=self.leaving,
-            leaving=self.entering,
-        )
+        """The transposed matrix, of an even kernel."""
+        ends = {"entering": self.leaving, "leaving": self.entering}
+        return dataclasses.replace(self, **ends)
 
-    def times(self, factor: float) -> "Stencil":
-        return dataclasses.replace(self, kernel=factor * self.kernel)
-
-    def toarray(self) -> np.ndarray:
-        pixels, radius = np.arange(self.pixels), self.radius
-        position = pixels[:, None] + np.arange(-radius, radius + 1)
-        folded = position % (2 * self.pixels)
-        mirrored = folded >= self.pixels
-        column = np.where(mirrored, 2 * self.pixels - 1 - folded, folded)
-        sign = np.where(mirrored, self.outside, 1)
-        if not self.outside:
-            sign = position == column
-        matrix = np.zeros((self.pixels, self.pixels))
-        np.add.at(matrix, (pixels[:, None], column), sign * self.kernel)
-        rows, columns = self.leaving, self.entering
-        return matrix[rows : self.pixels - rows, columns : self.pixels - columns]
+    def matrix(self) -> scipy.sparse.csr_array:
+        rows, pixels = self.shape[0], self.pixels
+        row = np.arange(rows)[:, None]
+        place = row + self.leaving + np.arange(-self.radius, self.radius + 1)
+        folded = place % (2 * pixels)
+        column = np.minimum(folded, 2 * pixels - 1 - folded)
+        there = (place == column) | self.mirrored
+        column = column - self.entering
+        there &= (column >= 0) & (column < self.shape[1])
+        values = np.broadcast_to(self.kernel, there.shape)[there]
+        at = (np.broadcast_to(row, there.shape)[there], column[there])
+        return scipy.sparse.coo_array((values, at), shape=self.shape).tocsr()
 
 
 def stencils(
@@ -204,17 +187,15 @@ def stencils(
     boundary: str,
     step: float = 1.0,
     tail: float = 0.0,
-    spacing: int = 1,
 ) -> list[Stencil]:
     """`K_0, …, K_order` as stencils of one radius.
 
     Args:
-        pixels: Length of the axis, or number of samples if they are farther apart.
+        pixels: Length of the axis.
         outputs: Pixels around the center at which the response is given.
         sigma, boundary, step: As for `axis_operator`.
         order: Highest order of differentiation.
         tail: Sum of what may be left out at the ends of each kernel.
-        spacing: Distance of the samples, in pixels (see `sampled_operator`).
 
     Returns:
         A `Stencil` for each order.
@@ -224,21 +205,17 @@ def stencils(
     """
     if pixels < 1:
         raise ValueError(f"`size` must be >= 1. Received: size={pixels}")
-    reach = spacing * math.ceil((support_radius(sigma, step) + order) / spacing)
-    kernels = [
-        spacing * gaussian_derivative(sigma, a, reach, step)[::spacing]
-        for a in range(order + 1)
-    ]
+    reach = support_radius(sigma, step) + order
+    kernels = [gaussian_derivative(sigma, a, reach, step) for a in range(order + 1)]
     radius = max(_radius(kernel, tail) for kernel in kernels)
     return [
         Stencil(
             trimmed(kernel, radius),
             pixels,
-            outside=int(boundary == "symmetric"),
-            parity=(-1) ** a,
+            mirrored=boundary == "symmetric",
             leaving=(pixels - outputs) // 2,
         )
-        for a, kernel in enumerate(kernels)
+        for kernel in kernels
     ]
 
 

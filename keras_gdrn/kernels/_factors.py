@@ -1,12 +1,14 @@
 """The operators of an axis in low-rank form."""
 
 import dataclasses
+import itertools
 import math
 import threading
 from typing import Any, NamedTuple
 
 import cachetools
 import numpy as np
+import scipy.sparse
 
 from keras_gdrn.kernels._axis import (
     Samples,
@@ -25,10 +27,6 @@ _WORTHWHILE_RANK = 0.85
 # and be the largest error of layers at fine scales, which have none otherwise.
 _TAIL = 0.02
 
-# A stencil is faster than a dense matrix of full rank where it covers no more than this
-# share of a whole map's axis.
-_NARROW = 0.25
-
 # From this length on the factors are sparse, so that a pixel costs the same however
 # long the axis is: on shorter ones, dense products are faster.
 LONG_AXIS = 256
@@ -42,7 +40,7 @@ _CACHED_BYTES = 512 * 2**20
 
 
 class Differences(NamedTuple):
-    """`K_a` as the difference `σ^a δ^a` of what `T` has smoothed."""
+    """`K_a` as the difference `σ^a δ^a` of what `T`, which is narrow, has smoothed."""
 
     smoothing: Stencil
     orders: tuple[np.ndarray, ...]
@@ -60,16 +58,22 @@ class AxisFactors:
         synthesis: `(outputs of the axis, coefficients)`, or `None` for the identity.
         composed: `K_a` as differences of smoothed values, where kernels are narrow and
             that is as good; else `None`.
+        late: Where it matters, a form that takes the derivatives in the product that
+            leaves the coefficients; it is for the axis whose derivatives are taken
+            last. Here they are taken in the one that enters them.
     """
 
     analysis: Any
     jets: Any
     synthesis: Any
     composed: Differences | None = None
+    late: "AxisFactors | None" = None
 
     @property
     def size(self) -> int:
-        """Positions of the input."""
+        """Positions of the input, which only the graph may know."""
+        if self.composed:
+            return self.composed.smoothing.pixels
         return (self.jets[0] if self.analysis is None else self.analysis).shape[1]
 
     @property
@@ -96,7 +100,8 @@ class AxisFactors:
     def nbytes(self) -> int:
         matrices = (self.analysis, *self.jets, self.synthesis)
         # A sparse matrix has an index beside each value.
-        return sum(8 * matrix.size for matrix in matrices if matrix is not None)
+        late = self.late.nbytes if self.late else 0
+        return late + sum(8 * matrix.size for matrix in matrices if matrix is not None)
 
 
 @cachetools.cached(
@@ -123,9 +128,9 @@ def axis_factors(
     values, on the side of the input or of the output, that side is left as it is.
 
     Of a long axis, from `LONG_AXIS` on, the coefficients are samples of a smoothed
-    signal, some `1.7 size / sigma`, and all matrices are sparse: a Gaussian is one of a
-    third of its variance three times, and after the first of them few samples are
-    enough for the second, which has the derivatives; the last interpolates.
+    signal, some `1.6 size / sigma`, and all matrices are sparse: a Gaussian is one of
+    half its variance twice, and after the first of them few samples are enough for the
+    second. Either of them can have the derivatives (`late`).
 
     Guarantee: the spectral norm of `G (K_a - synthesis jets[a] analysis)` is at most
     `epsilon` times the sum of the norms of `G [K_0 | K_1 | …]` and of `G K_0`, `G K_1`,
@@ -145,17 +150,48 @@ def axis_factors(
         `AxisFactors` of read-only arrays. The same arguments give the same object.
     """
     entering, leaving = entering or Samples(size), leaving or Samples(size)
-    axis = (entering, leaving, size, sigma)
-    on_pixels = entering.spacing == leaving.spacing == 1
-    if min(entering.count, leaving.count) >= LONG_AXIS:
-        return _of_long_axis(*axis, order, boundary, epsilon, step if on_pixels else 0)
-    orders = range(order + 1)
-    if on_pixels:
-        whole = stencils(size, leaving.count, sigma, order, boundary, step)
-        matrices = [stencil.toarray() for stencil in whole]
-    else:
-        matrices = [sampled_operator(*axis, a, boundary).toarray() for a in orders]
-    operators, weights = np.stack(matrices), leaving.weights[:, None]
+    axis = (entering, leaving, size, sigma, order, boundary)
+    long = min(entering.count, leaving.count) >= LONG_AXIS
+    factors = (_of_long_axis if long else _of_short_axis)(*axis, epsilon, step)
+    whole = entering == leaving == Samples(size) and step == 1
+    if whole and factors.analysis is None and factors.synthesis is None:
+        composed = differences(size, sigma, order, boundary, epsilon)
+        return dataclasses.replace(factors, composed=composed)
+    return factors
+
+
+def _operators(
+    entering: Samples,
+    leaving: Samples,
+    pixels: int,
+    sigma: float,
+    order: int,
+    boundary: str,
+    step: float = 1.0,
+    tail: float = 0.0,
+) -> list[scipy.sparse.csr_array]:
+    """`K_0, …, K_order` between samples."""
+    if entering.spacing == leaving.spacing == 1:
+        axis = (pixels, leaving.count, sigma, order, boundary, step, tail)
+        return [stencil.matrix() for stencil in stencils(*axis)]
+    ends = (entering, leaving, pixels, sigma)
+    return [sampled_operator(*ends, a, boundary, tail) for a in range(order + 1)]
+
+
+def _of_short_axis(
+    entering: Samples,
+    leaving: Samples,
+    pixels: int,
+    sigma: float,
+    order: int,
+    boundary: str,
+    epsilon: float,
+    step: float,
+) -> AxisFactors:
+    """Dense factors, by singular values."""
+    axis = (entering, leaving, pixels, sigma, order, boundary, step)
+    operators = np.stack([matrix.toarray() for matrix in _operators(*axis)])
+    weights = leaving.weights[:, None]
     weighted = weights * operators
     left = _leading_basis(np.concatenate(weighted, axis=1), epsilon)
     right = _leading_basis(np.concatenate(weighted, axis=0).T, epsilon)
@@ -166,36 +202,21 @@ def axis_factors(
     if right.shape[1] < _WORTHWHILE_RANK * entering.count:
         jets = jets @ right
         analysis = _frozen(right.T)
-    composed = None
-    if jets is operators and on_pixels and math.isinf(leaving.influence):
-        sliding = _sliding(size, leaving.count, sigma, order, boundary, step, epsilon)
-        width = len(sliding.jets[0].kernel)
-        if width <= _NARROW * size:
-            return sliding
-        composed = sliding.composed if width <= size else None
-    return AxisFactors(analysis, _frozen(jets), synthesis, composed)
+    return AxisFactors(analysis, _frozen(jets), synthesis)
 
 
-def _sliding(
-    pixels: int,
-    outputs: int,
-    sigma: float,
-    order: int,
-    boundary: str,
-    step: float,
-    epsilon: float,
-) -> AxisFactors:
-    """Narrow kernels, which slide along the axis."""
-    tail = _TAIL * epsilon
-    jets = stencils(pixels, outputs, sigma, order, boundary, step, tail)
-    composed = None
-    if outputs == pixels and step == 1 and sigma <= _LITTLE_MAGNIFIED:
-        orders = (sigma**a * central_difference(a) for a in range(order + 1))
-        # A difference reaches a pixel farther than what it is taken of.
-        smoothing = trimmed(jets[0].kernel, max(jets[0].radius - 1, 0))
-        smoothing = dataclasses.replace(jets[0], kernel=smoothing)
-        composed = Differences(smoothing, tuple(orders))
-    return AxisFactors(None, jets, None, composed)
+def differences(
+    pixels: int, sigma: float, order: int, boundary: str, epsilon: float
+) -> Differences | None:
+    """If they are as good and short, and kernels fit into the axis; else `None`."""
+    whole = stencils(pixels, pixels, sigma, order, boundary, tail=_TAIL * epsilon)
+    if sigma > _LITTLE_MAGNIFIED or order > 2 or 2 * whole[0].radius >= pixels:
+        return None
+    # A difference reaches a pixel farther than what it is taken of.
+    kernel = trimmed(whole[0].kernel, max(whole[0].radius - 1, 0))
+    orders = (sigma**a * central_difference(a) for a in range(order + 1))
+    smoothing = dataclasses.replace(whole[0], kernel=kernel)
+    return Differences(smoothing, tuple(orders))
 
 
 def _of_long_axis(
@@ -208,55 +229,55 @@ def _of_long_axis(
     epsilon: float,
     step: float,
 ) -> AxisFactors:
-    """Factors of few entries in each row; `step` is zero if not all are pixels."""
-    spacing = _spacing_between(sigma, order, epsilon) if step == 1 else 1
+    """Factors of few entries in each row."""
     tail = _TAIL * epsilon
-    if spacing == 1 and step:
-        return _sliding(pixels, leaving.count, sigma, order, boundary, step, epsilon)
+    on_pixels = entering.spacing == leaving.spacing == step == 1
+    spacing = _spacing_between(sigma, order, epsilon) if on_pixels else 1
     if spacing == 1:
-        axis = (entering, leaving, pixels, sigma)
-        orders = range(order + 1)
-        jets = [sampled_operator(*axis, a, boundary, tail) for a in orders]
-        return AxisFactors(None, jets, None)
-    third = sigma / math.sqrt(3)
-    # What the second and the third see beyond the edges, mirrored or zero.
-    margin = 2 * math.ceil(third * math.sqrt(-2 * math.log(tail)))
+        axis = (entering, leaving, pixels, sigma, order, boundary, step, tail)
+        return AxisFactors(None, _operators(*axis), None)
+    half = sigma / math.sqrt(2)
+    # What is seen beyond the edges from there, mirrored or zero.
+    margin = math.ceil(half * math.sqrt(-2 * math.log(tail))) + order
     count = math.ceil((leaving.count + 2 * margin) / spacing)
+    # Odd, for one in the center, and such that it can be cut into equal tiles.
+    odd = itertools.count(count | 1, 2)
+    count = next(n for n in odd if any(n % tile == 0 for tile in (13, 15, 17, 19)))
     samples, reach = Samples(count, spacing), count * spacing
-    jets = stencils(count, count, third, order, "zero", tail=tail, spacing=spacing)
-    return AxisFactors(
-        sampled_operator(entering, samples, pixels, third, 0, boundary, tail),
-        [jet.times(3 ** (a / 2)) for a, jet in enumerate(jets)],
-        sampled_operator(samples, leaving, reach, third, 0, "zero", tail),
+    there = _operators(entering, samples, pixels, half, order, boundary, tail=tail)
+    back = _operators(samples, leaving, reach, half, order, "zero", tail=tail)
+    early, late = (
+        [2 ** (a / 2) * jet for a, jet in enumerate(derived)]
+        for derived in (there, back)
     )
+    return AxisFactors(None, early, back[0], late=AxisFactors(there[0], late, None))
 
 
-def _spacing_between(sigma: float, order: int, epsilon: float) -> int:
-    """Largest distance of the samples between three Gaussians that make up one.
+def _spacing_between(sigma: float, order: int, epsilon: float) -> float:
+    """Largest distance of the samples between two Gaussians that make up one.
 
     Waves whose frequencies differ by multiples of `2π / spacing` are the same samples:
-    the first Gaussian damps them, so does the last, and the kernel in between is that
-    of all of them. What is left of them, in a matrix for each frequency of the samples,
-    has to be below the two shares of `epsilon` that the guarantee has.
+    the first Gaussian damps them, with its derivatives, and so does the second. What is
+    left of them, in a matrix for each frequency of the samples, has to be below the two
+    shares of `epsilon` that the guarantee has.
     """
-    third = sigma / math.sqrt(3)
+    half, orders = sigma / math.sqrt(2), range(order + 1)
     theta = np.linspace(-np.pi, np.pi, 721)
-    whole = [fourier_response(theta, sigma, a) for a in range(order + 1)]
+    whole = [fourier_response(theta, sigma, a) for a in orders]
     allowed = 1.9 * epsilon * np.linalg.norm(whole, axis=0).max()
-    for spacing in range(math.floor(sigma), 1, -1):
-        waves = 2 * np.pi / spacing * (np.arange(spacing) - spacing // 2)
+    for spacing in np.arange(math.floor(2 * sigma), 2, -1) / 2:
+        reach = math.ceil(spacing / 2)
+        waves = 2 * np.pi / spacing * np.arange(-reach, reach + 1)
         theta = np.linspace(0, np.pi / spacing, 33)[:, None] + waves
-        smoothing = np.abs(fourier_response(theta, third, 0))
-        error = 0.0
-        for a in range(order + 1):
-            between = 3 ** (a / 2) * fourier_response(theta, third, a)
-            passed = smoothing[:, :, None] * smoothing[:, None, :]
-            passed = passed * between.sum(axis=1)[:, None, None]
-            wanted = fourier_response(theta, sigma, a)[:, :, None] * np.eye(spacing)
-            error = max(error, np.linalg.norm(passed - wanted, axis=(1, 2)).max())
-        if error <= allowed:
-            return spacing
-    return 1
+        first, *others = [
+            (abs(theta) <= np.pi) * 2 ** (a / 2) * fourier_response(theta, half, a)
+            for a in orders
+        ]
+        taken_for = first[:, :, None] * (1 - np.eye(len(waves)))
+        folded = [taken_for * one[:, None, :] for one in (first, *others)]
+        if np.linalg.norm(folded, axis=(2, 3)).max() <= allowed:
+            return float(spacing)
+    return 1.0
 
 
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:

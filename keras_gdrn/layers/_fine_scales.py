@@ -9,11 +9,12 @@ is a stencil along each axis and one convolution, for which there is a fast rout
 derivatives are taken and all channels mixed at once. (Where kernels are wide there are
 few coefficients, which cost less to mix; see `_jets`.) Here values are rounded before
 differences are taken, which magnifies that by up to 4 σ²: little, as long as σ is
-(`AxisFactors.composed`), but not in half precision.
+(`AxisFactors.composed`); half precision is made single for it.
 """
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 import keras
@@ -21,21 +22,24 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn.kernels import AxisFactors, Differences, Stencil
-from keras_gdrn.layers._grids import Grid, later
+from keras_gdrn.layers._grids import later
+from keras_gdrn.layers._stencils import slid
 
 
-def is_fine(axes: Sequence[AxisFactors], kernel, dtype) -> bool:
+def is_fine(axes: Sequence[AxisFactors], kernel) -> bool:
     """Whether one convolution is faster and as accurate."""
-    return (
-        len(axes) <= 2
-        and len(kernel.shape) == 3
-        and all(axis.composed and len(axis.composed.orders) <= 3 for axis in axes)
-        and keras.backend.standardize_dtype(dtype) in ("float32", "float64")
+    return can_be_one(len(axes), len(kernel.shape) == 2) and all(
+        axis.composed for axis in axes
     )
 
 
+def can_be_one(dimensions: int, separable: bool) -> bool:
+    """Whether a layer can be one convolution, if it is of a fine scale."""
+    return dimensions <= 2 and not separable
+
+
 def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices):
-    """`Σ_α C_α (K_α1 ⊗ … ⊗ K_αD) x` of one scale.
+    """`Σ_α C_α (K_α1 ⊗ … ⊗ K_αD) x` of one scale, in single precision at least.
 
     Args:
         x: `(positions, batch, channels)`.
@@ -44,19 +48,23 @@ def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices):
     Returns:
         `(positions, batch, filters)`.
     """
+    dtype, (positions, *_) = x.dtype, ops.shape(x)
+    wide = keras.backend.result_type(dtype, "float32")
+    x, kernel = ops.cast(x, wide), ops.cast(kernel, wide)
     composed = [axis.composed for axis in axes if axis.composed]
     # Σ_α C_α σ^|α| δ^α
-    jet = ops.convert_to_tensor(_jet_of_differences(composed, indices), kernel.dtype)
+    jet = ops.convert_to_tensor(_jet_of_differences(composed, indices), wide)
     smoothed = functools.partial(_smoothed, [axis.smoothing for axis in composed])
     y = _convolved(x, smoothed, ops.tensordot(jet, kernel, 1))
-    return ops.reshape(ops.moveaxis(y, 0, -2), (ops.shape(x)[0], -1, kernel.shape[-1]))
+    y = ops.reshape(ops.moveaxis(y, 0, -2), (positions, -1, kernel.shape[-1]))
+    return ops.cast(y, dtype)
 
 
 def _smoothed(smoothing: Sequence[Stencil], x):
     """`(T ⊗ T) x`, as `(batch, *spatial, channels)`, with a pixel more at each edge."""
     smooth = _along_all([_one_pixel_more(stencil) for stencil in smoothing], x)
     smooth = ops.moveaxis(smooth, -2, 0)
-    if not smoothing[0].outside:
+    if not smoothing[0].mirrored:
         return smooth
     edges = [[0, 0], *[[1, 1]] * len(smoothing), [0, 0]]
     return ops.pad(smooth, edges, "symmetric")
@@ -64,7 +72,7 @@ def _smoothed(smoothing: Sequence[Stencil], x):
 
 def _one_pixel_more(smoothing: Stencil) -> Stencil:
     """With what differences at the edges see outside, where the image is zero there."""
-    if smoothing.outside:  # the mirror image of what is inside
+    if smoothing.mirrored:  # the mirror image of what is inside
         return smoothing
     return dataclasses.replace(smoothing, pixels=smoothing.pixels + 2, entering=1)
 
@@ -72,12 +80,16 @@ def _one_pixel_more(smoothing: Stencil) -> Stencil:
 def _along_all(stencils: list[Stencil], x):
     """Each along its axis, as `(*spatial, batch, channels)`."""
 
+    channels = x.shape[-1]
+
     def product(stencils, x):
-        sizes = tuple(stencil.shape[1] for stencil in stencils)
-        grid = Grid(x, sizes, x.shape[-1])
+        sizes = [stencil.shape[1] for stencil in stencils]
         for axis, stencil in enumerate(stencils):
-            grid = grid.along(axis, stencil)
-        return ops.reshape(grid.values, (*grid.sizes, -1, x.shape[-1]))
+            front, behind = sizes[:axis], sizes[axis + 1 :]
+            lines = (math.prod(front), sizes[axis], math.prod(behind), -1)
+            x = slid(ops.reshape(x, lines), stencil, channels)
+            sizes[axis] = stencil.shape[0]
+        return ops.reshape(x, (*sizes, -1, channels))
 
     @ops.custom_gradient
     def of_variable(x):

@@ -1,10 +1,8 @@
 """Values on the grids of several scales, and matrices along their axes."""
 
 import dataclasses
-import functools
 import itertools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,16 +11,14 @@ import numpy as np
 import scipy.sparse
 from keras import ops
 
-from keras_gdrn.kernels import Stencil
-from keras_gdrn.layers._stencils import slid
-from keras_gdrn.layers._tiles import by_tiles
+from keras_gdrn.layers._tiles import by_tiles, summed_by_tiles
 
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
     """Values at the points of a grid: `(*sizes, everything else)`, however folded.
 
-    Several terms may be stacked, `(terms, *sizes, everything else)`, or in a list.
+    Several terms may be stacked, `(terms, *sizes, everything else)`.
 
     Attributes:
         channels: The last of everything else, as far as it is needed.
@@ -34,22 +30,16 @@ class Grid:
 
     def along(self, axis: int, matrix) -> "Grid":
         """The matrix times each line along the axis."""
-        if _few_entries(matrix):
-            front, behind = self.sizes[:axis], self.sizes[axis + 1 :]
-            lines = (math.prod(front), self.sizes[axis], math.prod(behind), -1)
-            x = ops.reshape(self.values, lines)
-            if isinstance(matrix, Stencil):
-                values = slid(x, matrix, self.channels)
-            else:
-                values = by_tiles(x, matrix)
+        if scipy.sparse.issparse(matrix):
+            values = by_tiles(self._with_axis(axis), [matrix])
         else:
             values = ops.matmul(self._tensor(matrix), self._lines(axis))
         return self._resized(axis, matrix, values)
 
     def stacked_along(self, axis: int, matrices: list) -> "Grid":
         """Each of the matrices times each line along the axis, stacked."""
-        if _few_entries(matrices[0]):
-            values = [self.along(axis, matrix).values for matrix in matrices]
+        if scipy.sparse.issparse(matrices[0]):
+            values = by_tiles(self._with_axis(axis), matrices)
         else:
             several = self._tensor(_one_factor(matrices, axis, ahead=True))
             values = ops.matmul(several, self._lines(axis))
@@ -59,8 +49,6 @@ class Grid:
         return ops.reshape(self.values, (-1, self.channels))
 
     def stacked_rows(self, terms: int):
-        if isinstance(self.values, list):
-            return [ops.reshape(term, (-1, self.channels)) for term in self.values]
         return ops.reshape(self.values, (terms, -1, self.channels))
 
     def positions_first(self):
@@ -76,6 +64,12 @@ class Grid:
             return ops.reshape(self.values, (terms * size, -1))
         shape = (math.prod(front), size, -1)
         return ops.reshape(self.values, shape if terms == 1 else (terms, *shape))
+
+    def _with_axis(self, axis: int):
+        """`(in front, size, behind, everything else)`."""
+        front, behind = self.sizes[:axis], self.sizes[axis + 1 :]
+        lines = (math.prod(front), self.sizes[axis], math.prod(behind), -1)
+        return ops.reshape(self.values, lines)
 
     def _tensor(self, matrix):
         return ops.convert_to_tensor(matrix, self.values.dtype)
@@ -98,34 +92,17 @@ def _one_factor(matrices: list, axis: int, ahead: bool):
     return numpy.expand_dims(numpy.stack(matrices), 1)
 
 
-def _few_entries(matrix) -> bool:
-    return isinstance(matrix, Stencil) or scipy.sparse.issparse(matrix)
-
-
 def summed_along(axis: int, matrices: list, terms: list[Grid]) -> Grid:
     """The sum of each matrix times the lines of its term along the axis."""
-    if _few_entries(matrices[0]):
-        pairs = zip(terms, matrices, strict=True)
-        products = [term.along(axis, matrix) for term, matrix in pairs]
-        values = functools.reduce(operator.add, [y.values for y in products])
-        return dataclasses.replace(products[0], values=values)
+    if scipy.sparse.issparse(matrices[0]):
+        values = summed_by_tiles([term._with_axis(axis) for term in terms], matrices)
+        return terms[0]._resized(axis, matrices[0], values)
     values = ops.stack([term.values for term in terms])
     stack = dataclasses.replace(terms[0], values=values)
     several = stack._tensor(_one_factor(matrices, axis, ahead=False))
     values = ops.matmul(several, stack._lines(axis, len(matrices)))
     values = ops.sum(values, axis=0) if axis else values
     return stack._resized(axis, matrices[0], values)
-
-
-def terms_joined(stacks: list) -> list:
-    """Each term of all scales together, from the stacked terms of each scale."""
-    if any(isinstance(stack, list) for stack in stacks):
-        return [joined(list(parts)) for parts in zip(*map(_terms, stacks), strict=True)]
-    return ops.unstack(joined(stacks, axis=1))
-
-
-def _terms(stack) -> list:
-    return stack if isinstance(stack, list) else ops.unstack(stack)
 
 
 def on_grids(x, sizes: Sequence[tuple]) -> list[Grid]:

@@ -37,7 +37,6 @@ from keras_gdrn.layers._grids import (
     on_grids,
     split,
     summed_along,
-    terms_joined,
 )
 
 # For each scale, the factors of each axis.
@@ -91,7 +90,7 @@ def _compiled(factors: Factors, indices) -> Callable:
 def _filtered(factors: Factors, indices, constant: bool, x, kernel):
     """Each fine scale by itself, the others together."""
     runs: list[tuple[bool, Factors]] = []
-    scales = itertools.groupby(factors, key=lambda axes: is_fine(axes, kernel, x.dtype))
+    scales = itertools.groupby(factors, key=lambda axes: is_fine(axes, kernel))
     for fine, run in scales:
         runs += [(True, [axes]) for axes in run] if fine else [(False, tuple(run))]
     sizes = [sum(math.prod(map(_size, axes)) for axes in run) for _, run in runs]
@@ -182,7 +181,7 @@ def _jet(coefficients, factors: Factors, indices, before: slice) -> Jet:
     for rest in stacks[0]:
         heads = _heads(orders, rest)
         rows = [stack[rest].stacked_rows(len(heads)) for stack in stacks]
-        for b, of_order in zip(heads, terms_joined(rows), strict=True):
+        for b, of_order in zip(heads, ops.unstack(joined(rows, axis=1)), strict=True):
             jet.rows[b, *rest] = of_order
     return jet
 
@@ -208,6 +207,8 @@ def _analyzed(x, factors: Factors) -> list[Grid]:
 
 
 def _size(axis: AxisFactors):
+    if axis.composed:
+        return axis.size
     return length(axis.jets[0] if axis.analysis is None else axis.analysis, 1)
 
 

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_gdrn import kernels
 from keras_gdrn.kernels import Samples
+from keras_gdrn.layers._fine_scales import can_be_one
 from keras_gdrn.layers._jets import Factors
 from keras_gdrn.layers._spectral import spectral_operators
 from keras_gdrn.layers._windows import Window, Windows
@@ -32,13 +33,14 @@ def constant_factors(
             pixels, scale * sigma, order, rule, epsilon, given, asked, step
         )
 
-    return tuple(
-        tuple(
+    scales = []
+    for scale, step, given, asked, whole in _scales(entering, leaving):
+        first, *others = [
             factors(scale, step, *axis)
             for axis in zip(given.axes, asked.axes, whole, strict=True)
-        )
-        for scale, step, given, asked, whole in _scales(entering, leaving)
-    )
+        ]
+        scales.append((first.late or first, *others))
+    return tuple(scales)
 
 
 def factors_in_graph(
@@ -49,6 +51,7 @@ def factors_in_graph(
     boundary: str,
     epsilon: float,
     dtype: str,
+    separable: bool = False,
     log_sigma=None,
 ) -> Factors:
     """At each initial scale, the operators of each axis, made inside the graph.
@@ -56,6 +59,8 @@ def factors_in_graph(
     Usable where sizes are known only when the graph runs, and differentiable in σ.
 
     Args:
+        separable: Whether the layer is; else fine scales need no operators (see
+            `_fine_scales`).
         log_sigma: Learned logarithm of σ, or `None` if it is `sigma`.
     """
     # Beyond this radius all kernels have vanished, and however far σ is trained, they
@@ -77,11 +82,12 @@ def factors_in_graph(
     scales = _scales(entering, leaving)
     alike = entering.accuracy.extent is None and set(entering.steps) == {1.0}
     factors: dict[int, list] = {}
-    if alike and log_sigma is None and boundary == "zero":
+    zeros = boundary == "zero" and log_sigma is None
+    if alike and zeros and can_be_one(len(entering.spatial), separable):
         for number, (scale, *_, whole) in enumerate(scales):
-            axis = kernels.axis_factors(_LONG, scale * sigma, order, boundary, epsilon)
-            if axis.composed:
-                factors[number] = [_of_size(axis, size) for size in whole]
+            axis = (_LONG, scale * sigma, order, boundary, epsilon)
+            if composed := kernels.differences(*axis):
+                factors[number] = [_of_size(composed, size) for size in whole]
     # Whole maps have one size: all other scales at once, as the operations are most of
     # what tracing and exporting a network costs then.
     others = [number for number in range(len(scales)) if number not in factors]
@@ -99,17 +105,11 @@ def factors_in_graph(
     return [factors[number] for number in range(len(scales))]
 
 
-def _of_size(axis: kernels.AxisFactors, size) -> kernels.AxisFactors:
-    """Stencils along an axis whose length only the graph knows."""
-    assert axis.composed
-    smoothing, differences = axis.composed
-    return dataclasses.replace(
-        axis,
-        jets=[dataclasses.replace(jet, pixels=size) for jet in axis.jets],
-        composed=kernels.Differences(
-            dataclasses.replace(smoothing, pixels=size), differences
-        ),
-    )
+def _of_size(composed: kernels.Differences, size) -> kernels.AxisFactors:
+    """Along an axis whose length only the graph knows."""
+    smoothing = dataclasses.replace(composed.smoothing, pixels=size)
+    composed = composed._replace(smoothing=smoothing)
+    return kernels.AxisFactors(None, None, None, composed)
 
 
 def is_mirrored(size, whole, boundary: str):

@@ -18,31 +18,24 @@ def slid(x, stencil: Stencil, channels: int):
         x: `(in front, size, behind, everything else)`.
         channels: The last of everything else.
     """
-    if not (stencil.entering or stencil.leaving or stencil.outside):
+    if not (stencil.entering or stencil.leaving or stencil.mirrored):
         return _correlated(x, stencil.kernel, channels, "same")
     beyond = stencil.radius - stencil.leaving
-    if not stencil.outside:
+    if not stencil.mirrored:
         beyond += stencil.entering
     elif stencil.entering:
-        x = _extended(x, stencil.entering, outside=0)
+        x = _extended(x, stencil.entering, mirrored=False)
     if beyond < 0:
         x = x[:, -beyond:beyond]
     elif beyond:
-        x = _extended(x, beyond, stencil.outside)
+        x = _extended(x, beyond, stencil.mirrored)
     return _correlated(x, stencil.kernel, channels)
 
 
-def _extended(x, beyond: int, outside: int):
-    """With what lies beyond its ends (see `kernels.Stencil`)."""
-    if not outside:
-        return ops.pad(x, [[0, 0], [beyond] * 2, [0, 0], [0, 0]])
-    first, last = ops.flip(x[:, :beyond], 1), ops.flip(x[:, -beyond:], 1)
-    return ops.concatenate([outside * first, x, outside * last], axis=1)
-
-
-def _wide(dtype: str) -> str:
-    """In which terms are added up: in half precision the errors would add up too."""
-    return keras.backend.result_type(dtype, "float32")
+def _extended(x, beyond: int, mirrored: bool):
+    """With what lies beyond its ends."""
+    edges = [[0, 0], [beyond] * 2, [0, 0], [0, 0]]
+    return ops.pad(x, edges, "symmetric" if mirrored else "constant")
 
 
 def _correlated(x, kernel: np.ndarray, channels: int, padding: str = "valid"):
@@ -50,11 +43,9 @@ def _correlated(x, kernel: np.ndarray, channels: int, padding: str = "valid"):
     if keras.backend.backend() == "jax":
         # XLA makes one loop of them; its own convolutions of single channels are slow.
         if padding == "same":
-            x = _extended(x, len(kernel) // 2, outside=0)
-        count, wide = x.shape[1] - len(kernel) + 1, ops.cast(x, _wide(x.dtype))
-        weights = kernel.astype(wide.dtype)
-        y = sum(weight * wide[:, k : k + count] for k, weight in enumerate(weights))
-        return ops.cast(y, x.dtype)
+            x = _extended(x, len(kernel) // 2, mirrored=False)
+        count, weights = x.shape[1] - len(kernel) + 1, kernel.astype(x.dtype)
+        return sum(weight * x[:, k : k + count] for k, weight in enumerate(weights))
     front, size, behind, rest = ops.shape(x)
     known = isinstance(front, int) and isinstance(behind, int)
     if known and front > behind == 1 and channels < _GROUP // 4:

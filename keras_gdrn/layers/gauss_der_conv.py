@@ -280,5 +280,5 @@ class GaussDerConv(ScaledLayer):
             # At least float32: small σ and long axes need it.
             dtype = "float64" if self.compute_dtype == "float64" else "float32"
             learned = self.log_sigma if self.trainable_sigma else None
-            factors = factors_in_graph(*asked, dtype, learned)
+            factors = factors_in_graph(*asked, dtype, self.separable, learned)
         return _jets.filtered(x, kernel, factors, self.indices, constant)

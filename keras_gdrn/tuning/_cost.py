@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 
@@ -10,7 +9,6 @@ from keras_gdrn.kernels import AxisFactors
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from keras_gdrn.layers._fine_scales import is_fine
 from keras_gdrn.layers._operators import constant_factors
-from keras_gdrn.layers._windows import Windows
 from keras_gdrn.models._copies import only_layer
 
 
@@ -55,66 +53,49 @@ def multiply_adds(model: keras.Model) -> int:
             "each position or be layers of keras_gdrn. Received: "
             f"model={model.name!r} with the input shape {model.input_shape}"
         )
-    return sum(_of_convolution(*convolution) for convolution in convolutions)
-
-
-def _of_convolution(
-    layer: keras.layers.Layer, entering: Windows, leaving: Windows
-) -> int:
-    """Multiply-adds of a convolution, or of a block's projection, at all scales."""
-    if not isinstance(layer, GaussDerConv):
-        pixels = sum(math.prod(window.sizes) for window in leaving.of_scales)
-        return pixels * math.prod(layer.kernel.shape)
-    windows = (layer.sigma, entering, leaving)
-    factors = constant_factors(*windows, layer.order, layer.boundary, layer.epsilon)
-    return sum(layer_multiply_adds(layer, axes) for axes in factors)
+    total = 0
+    for layer, entering, leaving in convolutions:
+        if isinstance(layer, GaussDerConv):
+            windows = (layer.sigma, entering, leaving)
+            how = (layer.order, layer.boundary, layer.epsilon)
+            for axes in constant_factors(*windows, *how):
+                total += layer_multiply_adds(layer, axes)
+        else:  # the projection of a block
+            pixels = sum(math.prod(window.sizes) for window in leaving.of_scales)
+            total += pixels * math.prod(layer.kernel.shape)
+    return total
 
 
 def layer_multiply_adds(layer: GaussDerConv, axes: Sequence[AxisFactors]) -> int:
-    """Multiply-adds of a layer for one image at one scale.
+    """Multiply-adds of a layer for one image at one scale, with its factors there.
 
     Those of its products (see `layers._jets`): into the low-rank basis, derivatives
     along all axes but the first, the channel mix, derivatives along the first axis, and
     back. They fall as σ grows, since the rank does. At fine scales those of smoothing
-    and of one convolution.
-
-    Args:
-        layer: Layer that is built.
-        axes: Factors of the layer along each axis at this scale.
+    along each axis and of one convolution (see `layers._fine_scales`).
     """
-    channels, filters = layer.kernel.shape[-2:]
-    jet_kernel = layer.depthwise_kernel if layer.separable else layer.kernel
-    if is_fine(axes, jet_kernel, layer.compute_dtype):
-        return _of_fine_scale(axes, channels, filters)
+    *_, channels, filters = layer.kernel.shape
+    mix = layer.depthwise_kernel if layer.separable else layer.kernel
+    sizes, numbers = [axis.size for axis in axes], range(len(axes))
+    if is_fine(axes, mix):
+        composed = [axis.composed for axis in axes if axis.composed]
+        taps = sum(len(axis.smoothing.kernel) for axis in composed)
+        width = max(len(order) for axis in composed for order in axis.orders)
+        return math.prod(sizes) * channels * (taps + width ** len(axes) * filters)
     mixed = channels if layer.separable else filters
-    grid, total = [axis.size for axis in axes], 0
-
-    def multiply(number: int, matrix: Any, times: int) -> None:
-        """So many products along an axis, which then has as many pixels as it gives."""
-        nonlocal total  # of a sparse matrix, its size is that of its entries
-        total += times * math.prod(grid) // grid[number] * matrix.size
-        grid[number] = matrix.shape[0]
-
-    for number, axis in enumerate(axes):
-        if axis.analysis is not None:
-            multiply(number, axis.analysis, channels)
-    for number in reversed(range(1, len(axes))):
-        responses = len({alpha[number:] for alpha in layer.indices})
-        multiply(number, axes[number].jets[0], channels * responses)
-    mix = math.prod(grid) * len(layer.indices) * channels
-    total += mix if layer.separable else mix * filters
+    # Along which axis, by which matrix, of how many maps.
+    products = [(n, axes[n].analysis, channels) for n in numbers]
+    for n in reversed(numbers[1:]):
+        responses = len({alpha[n:] for alpha in layer.indices})
+        products.append((n, axes[n].jets[0], channels * responses))
     responses = len({alpha[0] for alpha in layer.indices})
-    multiply(0, axes[0].jets[0], mixed * responses)
-    for number, axis in reversed(list(enumerate(axes))):
-        if axis.synthesis is not None:
-            multiply(number, axis.synthesis, mixed)
-    return total + (math.prod(grid) * channels * filters if layer.separable else 0)
-
-
-def _of_fine_scale(axes: Sequence[AxisFactors], channels: int, filters: int) -> int:
-    """Smoothing along each axis, and the convolution (see `layers._fine_scales`)."""
-    pixels = math.prod(axis.size for axis in axes)
-    composed = [axis.composed for axis in axes if axis.composed]
-    taps = sum(len(axis.smoothing.kernel) for axis in composed)
-    width = max(len(difference) for axis in composed for difference in axis.orders)
-    return pixels * channels * (taps + width ** len(axes) * filters)
+    products.append((0, axes[0].jets[0], mixed * responses))
+    products += [(n, axes[n].synthesis, mixed) for n in reversed(numbers)]
+    first, *others = (axis.ranks for axis in axes)
+    positions = first[0] * math.prod(outputs for _, outputs in others)
+    total = positions * math.prod(mix.shape)
+    for n, matrix, maps in products:
+        if matrix is not None:  # of a sparse one, the size is that of its entries
+            total += maps * math.prod(sizes) // sizes[n] * matrix.size
+            sizes[n] = matrix.shape[0]
+    return total + (math.prod(sizes) * channels * filters if layer.separable else 0)

@@ -1,10 +1,10 @@
 """The networks of this package as a hypermodel of Keras Tuner."""
 
 import contextlib
-import dataclasses
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -16,6 +16,7 @@ from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.evaluation._test_data import check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
+from keras_gdrn.training._model import compile_by
 from keras_gdrn.tuning._cost import multiply_adds, parameters
 from keras_gdrn.tuning._search_space import SearchSpace
 
@@ -92,16 +93,14 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         fitting = [s for s in architecture["sigma0"] if s * last <= self._side]
         architecture["sigma0"] = fitting or architecture["sigma0"][:1]
         model = gauss_der_resnet(**self.shape, **architecture, **self.network)
-        recipe = self.recipe(hp, self.base_recipe.epochs)
-        model.compile(recipe.optimizer(1), recipe.loss(), metrics=["accuracy"])
-        # Checkpoints hold its state: it is there to be loaded.
-        model.optimizer.build(model.trainable_variables)
+        # Its optimizer has the variables that checkpoints hold.
+        compile_by(model, self.recipe(hp, self.base_recipe.epochs), 1, "auto")
         return model
 
     def recipe(self, hp: keras_tuner.HyperParameters, epochs: int) -> Recipe:
         """The recipe that `hp` chooses, for so many epochs."""
         share = self.base_recipe.warmup_epochs / self.base_recipe.epochs
-        return dataclasses.replace(
+        return replace(
             self.base_recipe,
             **self.space.training(hp),
             epochs=epochs,
@@ -151,30 +150,28 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             keras_tuner.errors.FatalValueError: If an argument does not fit. It ends the
                 search.
         """
+        cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
+        limits = {name: most for name, most in self.budget.items() if most is not None}
+        over_budget = any(cost[name] > most for name, most in limits.items())
+        epochs_here = []  # in this process
+        note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
+        options |= {"seed": seed, "out": out, "callbacks": [*callbacks, note]}
         with errors_end_the_search():
             data, tests = _data(x, y, validation_data, validation_split)
             check_datasets(model, tests)
-        cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
-        limits = {name: most for name, most in self.budget.items() if most is not None}
-        if any(cost[name] > most for name, most in limits.items()):
-            print(f"Not trained: {cost} is over the budget, {limits}")
+            if over_budget:
+                print(f"Not trained: {cost} is over the budget, {limits}")
+            else:
+                epochs = epochs or self.base_recipe.epochs
+                stages = self._stages(hp, epochs, initial_epoch)
+                train_in_stages(model, stages, data, **options)
+        if not epochs_here:  # but perhaps in one that was killed afterwards
             pass_through(callbacks, model)
-            return {**cost, "over_budget": 1, **_objectives(dict.fromkeys(tests, 0.0))}
-
-        stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
-        epochs_here = []  # in this process
-        note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
-        # A trial that diverges is a bad one, not a failure.
-        options = {"check_finite": False, "seed": seed, "out": out, **options}
-        with errors_end_the_search():
-            train_in_stages(
-                model, stages, data, callbacks=[*callbacks, note], **options
-            )
-        if not epochs_here:  # but in one that was killed afterwards
-            pass_through(callbacks, model)
-        result = scale_generalization(model, tests)
-        accuracies = dict(zip(result.factors, result.accuracies, strict=True))
-        return {**cost, "over_budget": 0, **_objectives(accuracies)}
+        accuracies = dict.fromkeys(tests, 0.0)
+        if not over_budget:
+            found = scale_generalization(model, tests)
+            accuracies = dict(zip(found.factors, found.accuracies, strict=True))
+        return {**cost, "over_budget": int(over_budget), **_objectives(accuracies)}
 
     def _stages(
         self, hp: keras_tuner.HyperParameters, epochs: int, first: int
@@ -188,8 +185,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         if joint:
             recipe = self.recipe(hp, joint)
             if self.single_scale_epochs:
-                half = {"learning_rate": recipe.learning_rate / 2, "warmup_epochs": 0}
-                recipe = dataclasses.replace(recipe, **half)
+                rate = recipe.learning_rate / 2
+                recipe = replace(recipe, learning_rate=rate, warmup_epochs=0)
             stages.append(Stage("all_channels", recipe))
         return stages
 

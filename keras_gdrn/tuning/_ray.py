@@ -19,8 +19,6 @@ from keras_gdrn._checks import check_count, check_number
 from keras_gdrn.commands import replacing
 from keras_gdrn.tuning._ray_tasks import cluster
 
-_ENDED = TrialStatus.COMPLETED, TrialStatus.FAILED
-
 
 def search_on_ray(
     tuner: keras_tuner.Tuner,
@@ -75,7 +73,7 @@ def search_on_ray(
     check_count("parallel", parallel)
     tuner.directory = str(Path(tuner.directory).absolute())  # other processes' too
     resources = address, parallel, cpus, gpus
-    with cluster(*resources) as found, _quiet_and_safe(tuner):
+    with cluster(*resources) as found, _quiet_and_safe(tuner.oracle):
         _resume(tuner)
         _Search(tuner, (fit_args, fit_kwargs), *found, max_retries).run()
 
@@ -113,6 +111,8 @@ class _Search:
     def _begin_trials(self) -> bool:
         """Begins as many as there is room for; whether there may be others later."""
         while len(self.running) < self.slots():
+            for trial in self.running.values():  # whose neighbors a grid may try next
+                trial.hyperparameters.merge(self.oracle.get_space(), overwrite=False)
             # Keras Tuner gives one trial at a time to each name.
             trial = self.oracle.create_trial(next(self.names))
             if trial.status != TrialStatus.RUNNING:
@@ -148,15 +148,15 @@ class _Search:
 
     def _show(self) -> None:
         """How far the search has come, in a line, where it is another one."""
-        oracle, every = self.oracle, self.oracle.trials.values()
-        failed = sum(trial.status == TrialStatus.FAILED for trial in every)
+        oracle, ended = self.oracle, len(self.oracle.end_order)
+        statuses = [trial.status for trial in oracle.trials.values()]
+        failed = statuses.count(TrialStatus.FAILED)
         of = f" of {oracle.max_trials}" if oracle.max_trials else ""
-        line = f"Trials: {len(oracle.end_order)}{of} ended, {len(self.running)} running"
-        line += f", {failed} failed, {self.deaths.total()} processes died"
-        if len(oracle.end_order) > failed:
-            best = oracle.get_best_trials()[0]
-            line += f", best {oracle.objective.name} {best.score:.4f}"
-            line += f" (trial {best.trial_id})"
+        line = f"Trials: {ended}{of} ended, {len(self.running)} running, {failed} "
+        line += f"failed, {self.deaths.total()} processes died"
+        if ended > failed:
+            best, name = oracle.get_best_trials()[0], oracle.objective.name
+            line += f", best {name} {best.score:.4f} (trial {best.trial_id})"
         if line != self.line:
             _say(line, is_live=True)
         self.line = line
@@ -170,34 +170,28 @@ def _say(text: str, is_live: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def _quiet_and_safe(tuner: keras_tuner.Tuner) -> Iterator[None]:
-    """The oracle prints nothing, and writes its files entirely or not at all.
+def _quiet_and_safe(oracle: keras_tuner.Oracle) -> Iterator[None]:
+    """The oracle prints nothing, and files are written entirely or not at all.
 
     Keras Tuner empties a file before it writes it: killed then, it could not resume.
     """
-    verbose, tuner.oracle.verbose = tuner.oracle.verbose, 0
 
-    def save_oracle() -> None:
-        _save(tuner.oracle, Path(tuner.project_dir, "oracle.json"))
+    def save(what: Any, file: str) -> None:
+        with replacing(Path(file)) as partial:
+            partial.write_text(json.dumps(what.get_state()), encoding="utf-8")
 
-    Trial.save, tuner.oracle.save = _save, save_oracle
+    (stateful,) = Trial.__bases__  # and of tuners and oracles
+    before, oracle.verbose, stateful.save = (oracle.verbose, stateful.save), 0, save
     try:
         yield
     finally:
-        del Trial.save, tuner.oracle.save
-        tuner.oracle.verbose = verbose
-
-
-def _save(what: Any, file: str | Path) -> None:
-    with replacing(Path(file)) as partial:
-        partial.write_text(json.dumps(what.get_state()), encoding="utf-8")
+        oracle.verbose, stateful.save = before
 
 
 def _resume(tuner: keras_tuner.Tuner) -> None:
     """Lets the oracle create the trials anew that were running, and then others."""
     oracle = tuner.oracle
-    oracle.save()
-    _save(tuner, Path(tuner.project_dir, f"{tuner.tuner_id}.json"))
+    tuner.save()
     tuner.reload()
     # Killed while it created a trial, it would count the trial and never run it.
     for name in set(oracle.trials) - set(oracle.start_order):
@@ -206,7 +200,7 @@ def _resume(tuner: keras_tuner.Tuner) -> None:
         _reload_grid(oracle)
     waiting = oracle.get_state()["retry_queue"]
     for trial in [oracle.trials[name] for name in waiting]:
-        if trial.status in _ENDED:  # its driver was killed while it noted that
+        if trial.status in ("COMPLETED", "FAILED"):  # the driver was killed since
             waiting.remove(trial.trial_id)
             if trial.trial_id not in oracle.end_order:
                 oracle.end_trial(trial)

@@ -42,8 +42,8 @@ def cluster(
         there = ray.cluster_resources()
         gpus = min(1, there.get("GPU", 0)) if gpus is None else gpus
         if cpus is None:
-            share = there["CPU"] // parallel if parallel else 1
-            cpus = max(1, share) if is_ours and address is None else 1
+            is_shared = parallel and is_ours and address is None
+            cpus = max(1, there["CPU"] // parallel) if is_shared else 1
         needed = [(name, n) for name, n in (("CPU", cpus), ("GPU", gpus)) if n]
         for name, number in needed:
             most = max(node["Resources"].get(name, 0) for node in ray.nodes())
@@ -155,9 +155,8 @@ def run_one_trial(given: tuple, state: dict) -> tuple[list, dict]:
             f"{socket.gethostname()} does not see it. Received: {tuner.project_dir}"
         )
     keras.config.set_dtype_policy(policy)
-    number = int(trial.trial_id) if trial.trial_id.isdecimal() else 0
-    of_trial = np.random.SeedSequence([seed, number]).generate_state(1)[0]
-    keras.utils.set_random_seed(int(of_trial))
+    of_trial = np.random.SeedSequence([seed, *trial.trial_id.encode()])
+    keras.utils.set_random_seed(int(of_trial.generate_state(1)[0]))
     tuner.oracle = _OneTrial(trial, objective, tuner.tuner_id)
     tuner.save = lambda: None  # the driver does
     if _keeps_checkpoints(tuner):
@@ -169,6 +168,6 @@ def run_one_trial(given: tuple, state: dict) -> tuple[list, dict]:
 
 def _keeps_checkpoints(tuner: Any) -> bool:
     """Whether the hypermodel takes a folder in which a trial resumes."""
-    if tuner.hypermodel is None or getattr(tuner, "executions_per_trial", 1) > 1:
-        return False
-    return "out" in inspect.signature(tuner.hypermodel.fit).parameters
+    fit = getattr(tuner.hypermodel, "fit", lambda: None)
+    is_one_training = getattr(tuner, "executions_per_trial", 1) == 1
+    return is_one_training and "out" in inspect.signature(fit).parameters

@@ -12,9 +12,8 @@ from keras_gdrn.training import RECIPES
 # The paper's values for CIFAR-10.
 _STEM_WIDTH, *_WIDTHS = ARCHITECTURES["rescaled_cifar10"].widths
 _PAPER = {
-    **dataclasses.asdict(ARCHITECTURES["rescaled_cifar10"]),
-    **dataclasses.asdict(RECIPES["rescaled_cifar10"]),
-    "scale_dropout": 0.3,
+    **vars(ARCHITECTURES["rescaled_cifar10"]),
+    **vars(RECIPES["rescaled_cifar10"]),
     "blocks": len(_WIDTHS),
     "stem_width": _STEM_WIDTH,
     "separable_share": 0.0,
@@ -71,7 +70,7 @@ class SearchSpace:
     batch_size: tuple[int, ...] = (17, 32, 45, 64, 128)
 
     def __post_init__(self):
-        for name, values in dataclasses.asdict(self).items():
+        for name, values in vars(self).items():
             if not isinstance(values, tuple) or not values:
                 raise ValueError(
                     f"`{name}` must be a tuple of at least one value. "
@@ -92,67 +91,57 @@ class SearchSpace:
         No last layer has σ beyond the image at σ_0 = 1, and no σ_0 is beyond an eighth
         of it. For images of 39 pixels and more, it is `SearchSpace()`.
         """
-        space = cls()
-        lowest, highest = space.sigma0_range
-        layers = max(space.blocks) + 1
-        ratios = tuple(ratio for ratio in space.ratio if ratio**layers <= side)
-        return dataclasses.replace(
-            space,
-            ratio=ratios or space.ratio[:1],
+        layers, (lowest, highest) = max(cls.blocks) + 1, cls.sigma0_range
+        return cls(
+            ratio=tuple(r for r in cls.ratio if r**layers <= side) or cls.ratio[:1],
             sigma0_range=(lowest, max(lowest, min(highest, side / 8))),
         )
 
     def only(self, *names: str) -> "SearchSpace":
         """The space with these sets alone; all others are fixed at their default."""
-        sets = [field.name for field in dataclasses.fields(self)]
-        sets.remove("sigma0_range")
+        sets = [name for name in vars(self) if name != "sigma0_range"]
         if unknown := set(names) - set(sets):
             raise ValueError(f"`names` must be of {sets}. Received: {sorted(unknown)}")
-        defaults = {n: _default(getattr(self, n), _PAPER.get(n)) for n in sets}
-        fixed = {name: (defaults[name],) for name in sets if name not in names}
+        fixed = {name: (self._default(name),) for name in sets if name not in names}
         return dataclasses.replace(self, **fixed)
 
     def architecture(self, hp: keras_tuner.HyperParameters) -> dict[str, Any]:
         """The arguments of `gauss_der_resnet` that `hp` chooses."""
-        straight = ("ratio", "scale_pooling", "spatial_selection", "order")
-        chosen = {name: self._choose(hp, name) for name in (*straight, "scale_dropout")}
-        blocks = self._choose(hp, "blocks")
+        names = ("ratio", "scale_pooling", "spatial_selection", "order")
+        chosen = self._chosen(hp, *names, "scale_dropout", "blocks", "zero_order")
+        chosen |= self._chosen(hp, "subpixel", "stem_width")
+        blocks, widths = chosen.pop("blocks"), [chosen.pop("stem_width")]
+        for block in range(1, max(self.blocks) + 1):
+            # The choice is made for any number of blocks, so that the space contains
+            # it; where there are fewer, it is None.
+            with hp.conditional_scope("blocks", [n for n in self.blocks if n >= block]):
+                paper = _WIDTHS[min(block, len(_WIDTHS)) - 1]
+                default = paper if paper in self.width else self._default("width")
+                width = hp.Choice(f"width_{block}", list(self.width), default=default)
+                widths += [] if width is None else [width]
+        share, spacing = self._chosen(hp, "separable_share", "sigma0_spacing").values()
+        lowest, highest = self.sigma0_range
+        steps = math.floor(math.log(highest / lowest) / math.log(spacing) + 1e-9)
         return {
             **chosen,
-            "zero_order": bool(self._choose(hp, "zero_order")),
-            "subpixel": bool(self._choose(hp, "subpixel")),
-            "widths": self._widths(hp),
-            "separable_blocks": round(self._choose(hp, "separable_share") * blocks),
-            "sigma0": self._sigma0(self._choose(hp, "sigma0_spacing")),
+            "widths": widths,
+            "separable_blocks": round(share * blocks),
+            "sigma0": [lowest * spacing**step for step in range(steps + 1)],
         }
 
     def training(self, hp: keras_tuner.HyperParameters) -> dict[str, Any]:
         """The fields of a `Recipe` that `hp` chooses."""
         names = ("learning_rate", "weight_decay", "label_smoothing", "batch_size")
-        return {name: self._choose(hp, name) for name in names}
+        return self._chosen(hp, *names)
 
-    def _widths(self, hp: keras_tuner.HyperParameters) -> list[int]:
-        widths = [self._choose(hp, "stem_width")]
-        for block in range(1, max(self.blocks) + 1):
-            # The choice is made for any number of blocks, so that the space contains
-            # it; where there are fewer, it is None.
-            enough = [number for number in self.blocks if number >= block]
-            with hp.conditional_scope("blocks", enough):
-                paper = _WIDTHS[min(block, len(_WIDTHS)) - 1]
-                default = _default(self.width, paper)
-                width = hp.Choice(f"width_{block}", list(self.width), default=default)
-                widths.append(width)
-        return [width for width in widths if width is not None]
+    def _chosen(self, hp: keras_tuner.HyperParameters, *names: str) -> dict[str, Any]:
+        chosen = {}
+        for name in names:
+            values = getattr(self, name)
+            value = hp.Choice(name, list(values), default=self._default(name))
+            chosen[name] = values[values.index(value)]  # `True`, not 1
+        return chosen
 
-    def _sigma0(self, spacing: float) -> list[float]:
-        lowest, highest = self.sigma0_range
-        steps = math.floor(math.log(highest / lowest) / math.log(spacing) + 1e-9)
-        return [lowest * spacing**step for step in range(steps + 1)]
-
-    def _choose(self, hp: keras_tuner.HyperParameters, name: str) -> Any:
-        values = getattr(self, name)
-        return hp.Choice(name, list(values), default=_default(values, _PAPER[name]))
-
-
-def _default(values: tuple, paper: Any) -> Any:
-    return paper if paper in values else values[len(values) // 2]
+    def _default(self, name: str) -> Any:
+        values, paper = getattr(self, name), _PAPER.get(name)
+        return paper if paper in values else values[len(values) // 2]

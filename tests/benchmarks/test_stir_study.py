@@ -3,28 +3,7 @@
 import json
 import re
 
-import numpy as np
 import pytest
-
-from keras_gdrn.data import stir_arrays
-
-
-def test_cut_images_keep_what_is_not_black(studies):
-    stir = studies("stir")
-    images, _ = stir_arrays("emoji", "train", 32)
-    cut = stir.cut(images, 40, seed=0)
-    assert cut.shape == (36, 40, 40, 1)
-    np.testing.assert_allclose(cut.sum((1, 2)), images.sum((1, 2)), rtol=1e-5)
-    assert not np.array_equal(cut, stir.cut(images, 40, seed=1))
-    np.testing.assert_array_equal(stir.cut(images, 64, seed=0), images)
-
-
-def test_published_accuracies_are_read(studies):
-    stir_report = studies("stir_report")
-    means = {k: v.mean() for k, v in stir_report.published("emoji", 1).items()}
-    assert len(means) == 11
-    assert max(means, key=means.get) == "ensemble"
-    assert means["ensemble"] == pytest.approx(76.5, abs=0.05)
 
 
 @pytest.mark.slow

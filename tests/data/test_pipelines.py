@@ -122,6 +122,7 @@ WITH_BATCHES = [rescaled, rescaled_h5, stir]
         ("extension", ("reflect",), [rescale]),
         ("batch_size", (0, True), WITH_BATCHES),
         ("sizes", (16, [17, 65], [], [20.0]), [stir, stir_arrays]),
+        ("side", (65,), [stir, stir_arrays]),
     ],
 )
 def test_errors_name_the_argument_and_the_value(name, values, functions, folder):

@@ -7,7 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir, stir_arrays
+from keras_gdrn.data import (
+    STIR_SCENARIOS,
+    STIR_SIZES,
+    stir,
+    stir_arrays,
+    stir_published,
+)
 
 SPLITS = ("train", "validation", "test")
 # Of images (3, 48, 36, 64, 64), as they were rendered, sizes from 64 down.
@@ -38,6 +44,37 @@ def test_scenarios_are_thirds_and_all():
     assert STIR_SCENARIOS[1] + STIR_SCENARIOS[2] + STIR_SCENARIOS[3] == STIR_SIZES
     assert STIR_SCENARIOS[2] == tuple(range(33, 49))
     assert STIR_SCENARIOS[4] == STIR_SIZES == tuple(range(17, 65))
+
+
+def test_squares_are_cut_anywhere_around_the_object():
+    images, labels = stir_arrays("emoji", "train", 32)
+    cut, same_labels = stir_arrays("emoji", "train", 32, side=40, seed=1)
+    assert cut.shape == (36, 40, 40, 1)
+    np.testing.assert_array_equal(labels, same_labels)
+    np.testing.assert_allclose(cut.sum((1, 2)), images.sum((1, 2)), rtol=1e-5)
+    assert len({np.flatnonzero(image.any((1, 2)))[0] for image in cut}) > 4
+    again, others = (stir("emoji", "train", 32, side=40, seed=n) for n in (1, 2))
+    np.testing.assert_array_equal([image for image, _ in again], cut)
+    assert not np.array_equal([image for image, _ in others], cut)
+
+
+def test_published_accuracies():
+    """The best means that the authors tell, and two that they draw."""
+    best = {}
+    for name in ("emoji", "mnist"):
+        for scenario in STIR_SCENARIOS:
+            means = {k: v.mean() for k, v in stir_published(name, scenario).items()}
+            assert len(means) == 11
+            best[name, scenario] = max(means.items(), key=lambda item: item[1])
+    assert [round(mean, 1) for _, mean in best.values()] == [
+        *(76.5, 84.3, 69.1, 100.0),
+        *(93.5, 92.0, 87.5, 95.3),
+    ]
+    assert best["emoji", 1][0] == "ensemble" and best["mnist", 4][0] == "pixel_pool"
+    with pytest.raises(ValueError, match="name='aerial'"):
+        stir_published("aerial", 1)
+    with pytest.raises(ValueError, match="scenario=5"):
+        stir_published("emoji", 5)
 
 
 def test_mnist_is_as_described(mnist_dir):
@@ -147,3 +184,8 @@ def test_damaged_and_absent_files_are_told(tmp_path, file, kept):
     damaged.write_bytes(content[: int(kept * len(content)) if kept < 1 else kept])
     with pytest.raises(ValueError, match=re.escape(str(damaged))):
         stir_arrays("aerial", "train", file=damaged)
+
+
+def test_objects_must_fit_their_side():
+    with pytest.raises(ValueError, match="side=40, sizes up to 41"):
+        stir("emoji", "train", 41, side=40)

@@ -20,14 +20,27 @@ from tests._commands import ROOT
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
 
 
-def test_the_demo(script, main, tmp_path, monkeypatch):
-    monkeypatch.setattr(script("demo"), "WIDTHS", (4, 6))
-    printed = main(script("demo"), "--quick", "--seed", 3)
-    table = (tmp_path / "runs/demo/results.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "rows", "pictures"),
+    [
+        (
+            "demo",
+            ["six scale channels", "the best published, at each size"],
+            ("accuracy.png", "scale_selection.png", "sizes.png"),
+        ),
+        ("digits", ["plain CNN", "one scale channel", "2 scale channels"], PICTURES),
+    ],
+)
+def test_what_is_trained_and_tested(
+    script, main, tmp_path, monkeypatch, name, rows, pictures
+):
+    monkeypatch.setattr(script(name), "WIDTHS", (4, 6))
+    printed = main(script(name), "--quick", "--seed", 3)
+    table = (tmp_path / "runs" / name / "results.md").read_text(encoding="utf-8")
     assert table in printed
-    rows = [line.split("|")[1].strip() for line in table.splitlines()]
-    assert rows[2:] == ["plain CNN", "one scale channel", "2 scale channels"]
-    assert all((tmp_path / "runs/demo" / p).stat().st_size > 1000 for p in PICTURES)
+    assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == rows
+    written = [tmp_path / "runs" / name / picture for picture in pictures]
+    assert all(picture.stat().st_size > 1000 for picture in written)
 
 
 @pytest.mark.endurance

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import scipy.sparse
 
 from keras_gdrn import kernels
 from keras_gdrn.layers import GaussDerConv
@@ -25,13 +26,14 @@ def operators(boundary: str) -> dict[str, list]:
         *(SIZE + 40, 0.8, 2, boundary, 1e-3), leaving=kernels.Samples(SIZE)
     )
     return {
-        "stencils": narrow.jets,
+        "narrow": narrow.jets,
         "transposed": narrow.adjoint.jets,
         "of a part": part.jets,
         "transposed of a part": part.adjoint.jets,
-        "sparse": [wide.analysis, wide.analysis],
-        "transposed sparse": [wide.adjoint.analysis, wide.adjoint.analysis],
-        "back": [wide.synthesis, wide.synthesis],
+        "sparse": wide.jets,
+        "transposed sparse": wide.adjoint.jets,
+        "back": wide.late.jets,
+        "transposed back": wide.late.adjoint.jets,
     }
 
 
@@ -43,7 +45,7 @@ def test_products_are_those_of_the_whole_matrices(axis, kind, boundary):
     whole = [matrix.toarray() for matrix in matrices]
     sizes = [3, 3]
     sizes[axis] = whole[0].shape[1]
-    channels = (64, 4)[axis]  # stencils take them as they are, or in groups
+    channels = 4
     shape = (len(whole), *sizes, channels)
     x = np.random.default_rng(0).normal(size=shape).astype("float32")
     grids = [
@@ -70,24 +72,30 @@ def test_products_are_those_of_the_whole_matrices(axis, kind, boundary):
 
 
 @each_boundary
-def test_a_tile_sees_as_many_pixels_of_a_longer_axis(boundary):
-    def widths(size):
+def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
+    def products(size):
         factors = kernels.axis_factors(size, 6.0, 2, boundary, 1e-3)
-        ends = factors.analysis, factors.synthesis
-        return [_tiles(matrix)[1].shape[1:] for matrix in ends]
+        forms = factors.jets, factors.late.jets
+        return [_tiles(matrices)[1].size / size for matrices in forms]
 
-    difference = np.subtract(widths(4096), widths(2048))
-    assert np.abs(difference).max() <= 1  # as the ends lie
+    np.testing.assert_allclose(products(4096), products(1024), rtol=0.15)
+
+
+@pytest.mark.parametrize("outputs", [64, 255, 257])  # 257 is prime
+def test_tiles_leave_no_rest_where_they_need_not(outputs):
+    matrix = scipy.sparse.eye_array(outputs).tocsr()
+    _, (tiles, rows, _) = _tiles([matrix])[0], _tiles([matrix])[1].shape[1:]
+    assert 0 <= tiles * rows - outputs < rows
+    assert tiles * rows == outputs or outputs == 257
 
 
 def test_short_axes_have_dense_matrices():
-    """Unless these are of full rank and narrow."""
-    assert isinstance(
-        kernels.axis_factors(64, 6.0, 2, "zero", 1e-3).analysis, np.ndarray
-    )
-    assert isinstance(kernels.axis_factors(16, 1.0, 2, "zero", 1e-3).jets, np.ndarray)
-    jets = kernels.axis_factors(64, 1.0, 2, "zero", 1e-3).jets
-    assert isinstance(jets[0], kernels.Stencil)
+    for sigma in (1.0, 6.0):
+        factors = kernels.axis_factors(255, sigma, 2, "zero", 1e-3)
+        assert isinstance(factors.jets, np.ndarray)
+        assert not isinstance(
+            kernels.axis_factors(256, sigma, 2, "zero", 1e-3).jets, np.ndarray
+        )
 
 
 @pytest.mark.parametrize("sigma", [1.0, 6.0])

@@ -12,28 +12,13 @@ from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.training import Recipe
 from keras_gdrn.tuning import (
     GaussDerResNetHyperModel,
-    SearchSpace,
     _hypermodel,
     multiply_adds,
     parameters,
 )
+from tests.tuning._tiny import TINY
 
-# Keras Tuner still asks for threads by their old name.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
-)
-
-TINY = SearchSpace(
-    ratio=(1.5,),
-    blocks=(1,),
-    stem_width=(2,),
-    width=(2, 3),
-    order=(2,),
-    sigma0_spacing=(2.0,),
-    sigma0_range=(0.5, 1.0),
-    batch_size=(8,),
-)
-FIXED = dataclasses.replace(TINY, width=(3,)).only()
+FIXED = dataclasses.replace(TINY, ratio=(1.5,), width=(3,)).only()
 
 
 def hypermodel_of(space=FIXED, recipe=Recipe(1, 8), **options):
@@ -107,46 +92,52 @@ def test_scale_channels_beyond_the_image_are_left_out():
 
 
 class OfEpochs(keras.callbacks.Callback):
-    """Counts them, interrupts after one of them, or spoils the network."""
+    """Counts them, and calls a function after each of them."""
 
-    def __init__(self, interrupt=False, spoil=False):
+    def __init__(self, then=lambda model: None):
         super().__init__()
-        self.interrupt, self.spoil, self.count = interrupt, spoil, 0
+        self.then, self.count = then, 0
 
     def on_epoch_end(self, epoch, logs=None):
         self.count += 1
-        if self.interrupt:
-            raise KeyboardInterrupt
-        if self.spoil:
-            weights = self.model.get_weights()
-            self.model.set_weights([np.nan * weight for weight in weights])
+        self.then(self.model)
 
 
-def test_a_network_that_diverges_does_not_end_a_search(tiny_images):
-    hypermodel = hypermodel_of()
-    with pytest.raises(ValueError, match="not all finite") as error:
-        options = {"callbacks": [OfEpochs(spoil=True)], "verbose": 0}
-        hypermodel.fit(
-            *built(hypermodel), *tiny_images, validation_split=0.5, **options
-        )
+@pytest.mark.parametrize(
+    ("epochs", "kind", "message"),
+    [(1, ValueError, "not all finite"), (2, FloatingPointError, "loss")],
+)
+def test_a_network_that_diverges_does_not_end_a_search(
+    epochs, kind, message, tiny_images
+):
+    def spoil(model):
+        model.set_weights([np.nan * weight for weight in model.get_weights()])
+
+    hypermodel = hypermodel_of(recipe=Recipe(epochs, 8))
+    named = {"validation_split": 0.5, "callbacks": [OfEpochs(spoil)], "verbose": 0}
+    with pytest.raises(kind, match=message) as error:
+        hypermodel.fit(*built(hypermodel), *tiny_images, **named)
     assert not isinstance(error.value, FatalError)
 
 
 def test_an_interrupted_trial_goes_on_from_its_checkpoint(tiny_images, tmp_path):
     hypermodel = hypermodel_of(recipe=Recipe(2, 8))
 
-    def run(name, **options):
+    def interrupt(model):
+        raise KeyboardInterrupt
+
+    def run(name, *then):
         keras.utils.set_random_seed(1)
         hp, model = built(hypermodel)
-        epochs, out = OfEpochs(**options), tmp_path / name
-        given = {"validation_split": 0.5, "out": out, "callbacks": [epochs]}
-        found = hypermodel.fit(hp, model, *tiny_images, verbose=0, **given)
+        epochs, out = OfEpochs(*then), tmp_path / name
+        named = {"validation_split": 0.5, "out": out, "callbacks": [epochs]}
+        found = hypermodel.fit(hp, model, *tiny_images, verbose=0, **named)
         return found, model.get_weights(), epochs.count
 
     result, weights, count = run("whole")
     assert count == 2
     with pytest.raises(KeyboardInterrupt):
-        run("parts", interrupt=True)
+        run("parts", interrupt)
     for _ in range(2):
         # Killed after its training, it is judged without any, and its callbacks, one
         # of which writes Keras Tuner's checkpoint, are called once.
@@ -233,36 +224,25 @@ def test_data(given, tiny_images):
     assert own.items() <= found.items()
 
 
-IMAGES, LABELS = np.zeros((24, 12, 12, 1), "float32"), np.arange(24) % 3
-JUDGES = {"validation_data": (IMAGES[:3], LABELS[:3])}
+X, Y = np.zeros((24, 12, 12, 1), "float32"), np.arange(24) % 3
+JUDGES = {"validation_data": (X[:3], Y[:3])}
+HALF = {"validation_split": 0.5}
 
 
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ((IMAGES, LABELS), {}, "`validation_data`, or `valid.*=0.0 of 24 .* no valid"),
-        ((IMAGES, LABELS), {"validation_split": 1.5}, "one of them.*=1.5 of 24 images"),
-        ((IMAGES, LABELS), {"validation_split": 0.99}, "leave some to train.*=0.99"),
-        ((IMAGES, LABELS), JUDGES | {"validation_split": 0.2}, "and also validation_d"),
-        ((print,), {"validation_split": 0.2}, "of arrays.* of a builtin"),
-        (
-            (IMAGES[:3], LABELS[:2]),
-            {"validation_split": 0.5},
-            "as many labels as image",
-        ),
-        (
-            (IMAGES, LABELS),
-            {"validation_data": (IMAGES[:, :8], LABELS)},
-            "24, 8, 12, 1",
-        ),
-        (
-            (IMAGES, LABELS),
-            {"validation_data": {2.0: (IMAGES + 255, LABELS)}},
-            "factor 2",
-        ),
-        ((IMAGES, LABELS + 1), JUDGES, r"number the 3 classes.*\[3"),
-        ((print, LABELS), JUDGES, "`data` must be arrays"),
-        ((IMAGES, LABELS), JUDGES | {"batch_size": 4}, "'batch_size'"),
+        ((X, Y), {}, "`validation_data`, or `valid.*=0.0 of 24 .* no valid"),
+        ((X, Y), {"validation_split": 1.5}, "one of them.*=1.5 of 24 images"),
+        ((X, Y), {"validation_split": 0.99}, "leave some to train.*=0.99"),
+        ((X, Y), JUDGES | HALF, "and also validation_d"),
+        ((print,), HALF, "of arrays.* of a builtin"),
+        ((X[:3], Y[:2]), HALF, "as many labels as image"),
+        ((X, Y), {"validation_data": (X[:, :8], Y)}, "24, 8, 12, 1"),
+        ((X, Y), {"validation_data": {2.0: (X + 255, Y)}}, "factor 2"),
+        ((X, Y + 1), JUDGES, r"number the 3 classes.*\[3"),
+        ((print, Y), JUDGES, "`data` must be arrays"),
+        ((X, Y), JUDGES | {"batch_size": 4}, "'batch_size'"),
     ],
 )
 def test_what_does_not_fit(data, options, message, fixed):

@@ -47,12 +47,12 @@ def search(folder, trials, run):
             name = Path(self.directory, f"{trial.trial_id}-{os.getpid()}")
             address = importlib.import_module("ray").util.get_node_ip_address()
             partial = name.with_suffix(".partial")
-            partial.write_text(json.dumps({"address": address, **os.environ}))
+            about = {"address": address, "niceness": os.nice(0)}
+            partial.write_text(json.dumps({**about, **os.environ}))
             partial.rename(name)
             run(trial.trial_id, name.parent)
             name.rename(f"{name}.ended")
-            threads = int(os.environ["TF_NUM_INTRAOP_THREADS"])
-            return float(images.sum()) + threads + trial.hyperparameters.values["a"]
+            return float(images.sum()) + trial.hyperparameters.values["a"]
 
     hp = keras_tuner.HyperParameters()
     hp.Choice("a", list(range(100)))
@@ -71,7 +71,8 @@ def processes_of_numpy(monkeypatch):
 def on_this_machine():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ray, "init", functools.partial(ray.init, num_gpus=1))
-        with _ray_tasks.cluster(None, 2, 1, None):
+        with _ray_tasks.cluster(None, 2, 2, None):
+            assert ray.cluster_resources()["CPU"] >= 4
             yield
 
 
@@ -86,6 +87,12 @@ def wait_for(found):
         time.sleep(0.05)
     assert result
     return result
+
+
+def wait_for_the_end_of(file):
+    """Of the process of a trial."""
+    process = Path("/proc", file.stem.partition("-")[2])
+    wait_for(lambda: not process.exists())
 
 
 def kill(file) -> bool:
@@ -104,13 +111,16 @@ def assert_all_have_ended_once(tuner, folder):
             assert "ValueError: bad luck" in trial.message
         elif trial.status != "RUNNING":
             assert len(list(folder.glob(f"{name}-*.ended"))) == 1
-            assert trial.score == 1001 + trial.hyperparameters.values["a"]
+            assert trial.score == 1000 + trial.hyperparameters.values["a"]
 
 
 def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
-    on_this_machine, tmp_path, capsys
+    on_this_machine, tmp_path, capsys, request
 ):
     """The latter is interrupted by Ctrl-C, and is the next one afterwards."""
+    # A shell has programs in the background ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     def run(trial, folder):
         while not (folder / "go").exists() or trial == "1":
@@ -119,26 +129,34 @@ def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
     seen = {}
 
     def user():
-        files = [wait_for(lambda n=n: running(tmp_path, n))[0] for n in "01"]
-        seen.update({file: json.loads(file.read_text()) for file in files})
-        kill(files[0])
-        (tmp_path / "go").touch()
-        wait_for(lambda: list(tmp_path.glob("0-*.ended")))
-        wait_for(lambda: tuner.oracle.end_order)
-        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            files = [wait_for(lambda n=n: running(tmp_path, n))[0] for n in "01"]
+            seen.update({file: json.loads(file.read_text()) for file in files})
+            kill(files[0])
+            (tmp_path / "go").touch()
+            wait_for(lambda: tuner.oracle.end_order)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
 
     tuner, thread = search(tmp_path, 2, run), threading.Thread(target=user)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        search_on_ray(tuner, np.ones(1000, "float32"), cpus=1, gpus=0.5)
+        search_on_ray(tuner, np.ones(1000, "float32"), cpus=1.5, gpus=0.5)
     thread.join()
     for file, variables in seen.items():  # at the same time
-        assert variables["CUDA_VISIBLE_DEVICES"] == "0"
-        assert variables["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
-        assert variables["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
-        assert variables["address"] == "127.0.0.1"  # nothing outside can reach it
-        process = Path("/proc", file.name.partition("-")[2])
-        wait_for(lambda process=process: not process.exists())
+        expected = {
+            "CUDA_VISIBLE_DEVICES": "0",
+            "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+            "TF_NUM_INTRAOP_THREADS": "2",
+            "TF_NUM_INTEROP_THREADS": "2",
+            "PJRT_NPROC": "2",
+            "KERAS_BACKEND": "numpy",
+            "address": "127.0.0.1",  # nothing outside can reach it
+            "niceness": os.nice(0),
+        }
+        assert expected.items() <= variables.items()
+        wait_for_the_end_of(file)
     assert len(seen) == 2
     assert tuner.oracle.end_order == ["0"]
     assert_all_have_ended_once(tuner, tmp_path)
@@ -169,22 +187,20 @@ def test_killed_at_random_moments(on_this_machine, tmp_path, capsys):
     tuner = search(tmp_path, 12, run)
     options = {"parallel": 2, "cpus": 1, "gpus": 0, "max_retries": kills}
     search_on_ray(tuner, np.ones(1000, "float32"), **options)
-    ends = collections.Counter(tuner.oracle.end_order)
-    assert ends == dict.fromkeys(tuner.oracle.trials, 1)
-    assert len(ends) == 12
+    assert collections.Counter(tuner.oracle.end_order) == dict.fromkeys(
+        tuner.oracle.trials, 1
+    )
+    assert len(tuner.oracle.trials) == 12
     assert_all_have_ended_once(tuner, tmp_path)
     assert f"{kills} processes died" in capsys.readouterr().out
 
 
-def test_what_does_not_fit(on_this_machine, tmp_path):
+def test_what_does_not_fit(on_this_machine, tmp_path, monkeypatch):
     tuner = search(tmp_path, 1, None)
     with pytest.raises(ValueError, match=r"`gpus` must be at most 1, .* gpus=99"):
         search_on_ray(tuner, np.ones(1), gpus=99)
     with pytest.raises(TypeError, match="Could not serialize"):
         search_on_ray(tuner, threading.Lock())
-
-
-def test_no_ray(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install keras_gdrn\[ray\]"):
-        search_on_ray(search(tmp_path, 1, None), np.ones(1))
+        search_on_ray(tuner, np.ones(1))

@@ -16,21 +16,8 @@ import trial_data
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.training import lock_folder
 from keras_gdrn.tuning import SearchSpace, _hypermodel
+from tests.tuning._tiny import TINY
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
-)
-
-SPACE = SearchSpace(
-    ratio=(1.3, 1.5),
-    blocks=(1,),
-    stem_width=(2,),
-    width=(2,),
-    order=(2,),
-    sigma0_spacing=(2.0,),
-    sigma0_range=(0.5, 1.0),
-    batch_size=(16,),
-)
 LITTLE = (
     *("--limit", "16", "--validation-limit", "4", "--canvas", "12"),
     *("--factors", "0.5", "1", "--epochs", "1", "--single-scale-epochs", "1"),
@@ -40,31 +27,26 @@ LITTLE = (
 @pytest.fixture
 def command(monkeypatch, tmp_path):
     """Runs a script's main function with options, in a folder of its own."""
-    monkeypatch.setitem(search.SPACES, "small", SPACE)
+    monkeypatch.setitem(search.SPACES, "small", TINY)
     monkeypatch.chdir(tmp_path)
 
-    def run(*options, script=search):
+    def run(*options, main=search.main):
         monkeypatch.setattr(sys, "argv", ["a script", *map(str, options)])
-        script.main()
+        return main()
 
     return run
 
 
 @pytest.fixture
-def options(monkeypatch):
+def options(command):
     """The options of a command line."""
-
-    def parsed(*given):
-        monkeypatch.setattr(sys, "argv", ["a script", *map(str, given)])
-        return search.parse(search.__doc__)
-
-    return parsed
+    return lambda *given: command(*given, main=lambda: search.parse(search.__doc__))
 
 
 def test_a_bayesian_search_looks_at_scores_before_its_trials_are_over(
-    options, tmp_path, monkeypatch
+    options, monkeypatch
 ):
-    found = options("--tuner", "bayesian", "--max-trials", 12, "--out", tmp_path)
+    found = options("--tuner", "bayesian", "--max-trials", 12)
     oracle = search.make_tuner(found, search.make_hypermodel(found)).oracle
     looked_at = []
 
@@ -102,7 +84,9 @@ def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
     import evaluate
 
     tested = ("--dataset", "digits", "--factors", 1, 2, "--limit", 10)
-    command(out / "model.keras", *tested, "--out", tmp_path / "test", script=evaluate)
+    command(
+        out / "model.keras", *tested, "--out", tmp_path / "test", main=evaluate.main
+    )
     assert "Accuracy at each size factor" in capsys.readouterr().out
     before = (out / "model.keras").read_bytes()
     for other in (("--dataset", "mnist"), ("--seed", 5), ("--only", "ratio")):
@@ -220,6 +204,12 @@ def test_augmentation_is_the_papers(options):
         recipe = search.recipe(options("--dataset", name))
         assert bool(recipe.augmentation.flip) == (name not in ("mnist", "digits"))
         assert recipe.epochs == 4
+
+
+def test_the_small_space_is_a_part_of_the_default_one_but_for_its_size():
+    for name in ("order", "scale_dropout", "sigma0_spacing", "batch_size"):
+        small = getattr(search.SPACES["small"], name)
+        assert set(small) <= set(getattr(SearchSpace(), name))
 
 
 class Searched(keras_tuner.GridSearch):

@@ -6,8 +6,10 @@ Ray is replaced by calls in this process; tests/tuning/test_ray.py has it.
 import collections
 import contextlib
 import json
+import math
 import os
 import random
+import sys
 import types
 from pathlib import Path
 
@@ -16,14 +18,11 @@ import keras_tuner
 import numpy as np
 import pytest
 
-from keras_gdrn.tuning import _ray, search_on_ray
-from keras_gdrn.tuning._ray_tasks import run_one_trial
+from keras_gdrn.tuning import _ray, _ray_tasks, search_on_ray
 
 cloudpickle = pytest.importorskip("ray.cloudpickle")
 pytestmark = [
-    pytest.mark.filterwarnings(
-        "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
-    ),
+    pytest.mark.filterwarnings("ignore:The use case of calling:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 KINDS = ["RandomSearch", "BayesianOptimization", "GridSearch", "Hyperband"]
@@ -52,13 +51,17 @@ class Processes:
 
     def __init__(self, deaths=0, share=0.5):
         self.deaths, self.share, self.random = deaths, share, random.Random(deaths)
-        self.put, self.cancel = cloudpickle.dumps, lambda result, force: None
+        self.sent, self.canceled = [], []
+
+    def put(self, given):
+        self.sent.append(cloudpickle.dumps(given))
+        return self.sent[-1]
 
     def remote(self, given, state):
         def fresh():
             keras.config.set_dtype_policy("float32")
             with contextlib.chdir("/"):
-                return run_one_trial(cloudpickle.loads(given), state)
+                return _ray_tasks.run_one_trial(cloudpickle.loads(given), state)
 
         return fresh
 
@@ -75,41 +78,9 @@ class Processes:
     def wait(self, results, timeout):
         return results[:1], results[1:]
 
-
-def tuner_of(kind, folder, trials=6, **options):
-    kind = getattr(keras_tuner, kind)
-
-    class Told(kind):
-        """Trials whose score is a matter of their values; `fails` are their names."""
-
-        def run_trial(self, trial, fails=(), **_):
-            with Path(self.directory, "ran").open("a") as file:
-                file.write(f"{trial.trial_id} ")
-            if trial.trial_id in fails:
-                raise ValueError("bad luck")
-            hp = trial.hyperparameters.values
-            return {"val_accuracy": hp["a"] + hp["b"] / 10, "other": 1}
-
-    space = keras_tuner.HyperParameters()
-    space.Choice("a", [0, 1, 2])
-    space.Choice("b", [0, 1])
-    length = {"max_trials": trials}
-    if kind is keras_tuner.Hyperband:
-        length = {"max_epochs": 4, "factor": 2}
-    if kind is keras_tuner.BayesianOptimization:
-        length["num_initial_points"] = 2
-    named = {"objective": "val_accuracy", "seed": 1, "directory": folder, **length}
-    return Told(**named, **options, project_name="p", hyperparameters=space)
-
-
-@pytest.fixture
-def tuner(tmp_path):
-    return tuner_of("RandomSearch", tmp_path)
-
-
-def ran(folder):
-    """The trials that were begun, once for each time."""
-    return (folder / "ran").read_text().split()
+    def cancel(self, result, force):
+        assert force
+        self.canceled.append(result)
 
 
 @pytest.fixture(autouse=True)
@@ -127,8 +98,50 @@ def processes(monkeypatch):
     return install
 
 
+def chosen(hp, name):
+    return hp.Choice(name, {"a": [0, 1, 2], "b": [0, 1]}[name], default=1)
+
+
+def score(tuner, trial):
+    """A matter of the values, of which the search may not have known the second."""
+    a, b = (chosen(trial.hyperparameters, name) for name in "ab")
+    return {"val_accuracy": a + b / 10, "other": 1}
+
+
+def tuner_of(kind, folder, trials=6, known="ab", run=score, **options):
+    """A tuner whose trials write their names to `ran` and do what `run` does."""
+    kind = getattr(keras_tuner, kind)
+
+    class Noted(kind):
+        def run_trial(self, trial, verbose=0):
+            with Path(self.directory, "ran").open("a") as file:
+                file.write(f"{trial.trial_id} ")
+            return run(self, trial)
+
+    space = keras_tuner.HyperParameters()
+    for name in known:
+        chosen(space, name)
+    length = {"max_trials": trials}
+    if kind is keras_tuner.Hyperband:
+        length = {"max_epochs": 4, "factor": 2}
+    if kind is keras_tuner.BayesianOptimization:
+        length["num_initial_points"] = 2
+    named = {"objective": "val_accuracy", "seed": 1, "directory": folder, **length}
+    return Noted(**named, **options, project_name="p", hyperparameters=space)
+
+
+def ran(folder):
+    """The trials that were begun, once for each time."""
+    return (folder / "ran").read_text().split()
+
+
+def found_by(tuner):
+    trials = tuner.oracle.trials.items()
+    return {n: (t.hyperparameters.values, t.score, t.status) for n, t in trials}
+
+
 def assert_whole(tuner):
-    """Each trial has ended once, with one value of each metric."""
+    """Each trial has ended once, with one value of each metric; no two are the same."""
     oracle = tuner.oracle
     assert collections.Counter(oracle.end_order) == dict.fromkeys(oracle.trials, 1)
     assert not oracle.ongoing_trials
@@ -137,46 +150,53 @@ def assert_whole(tuner):
         assert len(trial.metrics.get_history("val_accuracy")) == 1
         hp = trial.hyperparameters.values
         assert trial.score == hp["a"] + hp["b"] / 10
+    points = {str(sorted(values.items())) for values, *_ in found_by(tuner).values()}
+    if not isinstance(oracle, keras_tuner.oracles.BayesianOptimizationOracle):
+        assert len(points) == len(oracle.trials)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_tuner_searches_whatever_dies_and_is_reloaded(
     kind, processes, tmp_path, capsys
 ):
-    processes(deaths=3)
-    tuner = tuner_of(kind, tmp_path)
+    found, tuner = processes(deaths=3), tuner_of(kind, tmp_path)
     search_on_ray(tuner, max_retries=3)
     assert_whole(tuner)
-    assert "3 processes died, best val_accuracy 2.1" in capsys.readouterr().out
+    (sent,) = found.sent  # once for all trials, and without the oracle
+    assert cloudpickle.loads(sent)[0].oracle is None
+    assert "a signal\n" in (out := capsys.readouterr().out)
+    counts = "0 running, 0 failed, 3 processes died, best val_accuracy 2.1"
+    of = "" if kind == "Hyperband" else " of 6"
+    assert f"Trials: {len(tuner.oracle.trials)}{of} ended, {counts}" in out
     assert len(tuner.oracle.trials) >= 6
     again, before = tuner_of(kind, tmp_path), ran(tmp_path)
     assert again.get_best_hyperparameters()[0].values["a"] == 2
+    assert found_by(again) == found_by(tuner)
     search_on_ray(again)
     assert ran(tmp_path) == before
 
 
-def test_same_trials_as_in_one_process(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_trials_as_in_one_process(kind, processes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # other processes are in other folders
-    tuners = [tuner_of("RandomSearch", name) for name in "ab"]
-    tuners[0].search(verbose=0)
-    search_on_ray(tuners[1])
-    one, other = (
-        {n: (t.hyperparameters.values, t.score) for n, t in tuner.oracle.trials.items()}
-        for tuner in tuners
-    )
-    assert one == other
+    processes(slots=2 if kind == "RandomSearch" else 1)
+    one, other = (tuner_of(kind, name) for name in "ab")
+    one.search(verbose=0)
+    search_on_ray(other)
+    assert found_by(one) == found_by(other)
 
 
 def test_a_trial_that_is_run_again_draws_the_same_numbers(processes, tmp_path):
-    def run_trial(self, trial):
+    def run(tuner, trial):
         assert keras.config.dtype_policy().name == "mixed_bfloat16"
+        lock = Path(tuner.project_dir, f"trial_{trial.trial_id}", "partial.lock")
+        assert lock.exists()  # no process that has outlived its driver trains here too
         return np.random.random()
 
     def scores(name, **options):
         processes(**options)
-        tuner = tuner_of("RandomSearch", tmp_path / name)
-        type(tuner).run_trial = run_trial
         keras.config.set_dtype_policy("mixed_bfloat16")
+        tuner = tuner_of("RandomSearch", tmp_path / name, run=run)
         search_on_ray(tuner)
         return {name: trial.score for name, trial in tuner.oracle.trials.items()}
 
@@ -192,93 +212,76 @@ class Resuming(keras_tuner.HyperModel):
         hp.Choice("a", [0, 1])
         return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 
-    def fit(self, hp, model, out, **_):
-        checkpoint = Path(out, "checkpoint")
-        resumes = checkpoint.exists()
-        checkpoint.parent.mkdir(exist_ok=True)
-        checkpoint.touch()
+    def fit(self, hp, model, out=None, **_):
+        resumes = out is not None and out.exists()
+        if out is not None:
+            out.mkdir(exist_ok=True)
         return {"val_accuracy": float(resumes)}
 
 
-def test_a_trial_whose_process_died_goes_on_from_its_checkpoint(processes, tmp_path):
+@pytest.mark.parametrize(("executions", "scores"), [(1, [1, 0]), (2, [0, 0])])
+def test_a_trial_whose_process_died_goes_on_from_its_checkpoint(
+    executions, scores, processes, tmp_path
+):
+    """Unless it is several trainings, which would find the checkpoint of the first."""
     processes(slots=1, deaths=1, share=1)
-    named = {"objective": "val_accuracy", "directory": tmp_path, "max_trials": 2}
-    tuner = keras_tuner.RandomSearch(Resuming(), **named)
+    named = {"directory": tmp_path, "executions_per_trial": executions}
+    tuner = keras_tuner.RandomSearch(Resuming(), "val_accuracy", max_trials=2, **named)
     search_on_ray(tuner)
-    assert [trial.score for trial in tuner.oracle.trials.values()] == [1.0, 0.0]
+    assert [trial.score for trial in tuner.oracle.trials.values()] == scores
 
 
-def test_a_trial_whose_processes_always_die_has_failed(processes, tuner, tmp_path):
+def test_a_trial_whose_processes_always_die_has_failed(processes, tmp_path):
     processes(slots=1, deaths=99, share=1)
+    tuner = tuner_of("RandomSearch", tmp_path)
     with pytest.raises(RuntimeError, match=r"consecutive fail.*3.\nIts process has"):
         search_on_ray(tuner, max_retries=2)
     assert collections.Counter(ran(tmp_path)) == {"0": 3, "1": 3, "2": 3}
-    assert (
-        tuner.oracle.trials["0"].message == "Its process has died too often: a signal"
-    )
+    message = "Its process has died too often: a signal"
+    assert tuner.oracle.trials["0"].message == message
 
 
-def test_a_trial_that_raises_an_error_fails_alone(tmp_path, capsys):
-    tuner = tuner_of("RandomSearch", tmp_path, max_retries_per_trial=1)
-    search_on_ray(tuner, fails=("2",))
-    statuses = [tuner.oracle.trials[name].status for name in "012345"]
-    assert statuses == ["COMPLETED"] * 2 + ["FAILED"] + ["COMPLETED"] * 3
-    assert ran(tmp_path).count("2") == 2  # Keras Tuner's own retries
-    assert "Trial 2 failed: ValueError: bad luck" in capsys.readouterr().out
+def test_trials_that_fail_do_so_alone_and_what_others_report_is_kept(tmp_path, capsys):
+    """One has no number, one always raises an error, one does so the first time."""
 
+    def run(tuner, trial):
+        def report(value, step):
+            tuner.oracle.update_trial(trial.trial_id, {"val_accuracy": value}, step)
 
-@pytest.mark.filterwarnings("ignore:The use case of calling:DeprecationWarning")
-def test_what_a_failed_attempt_has_reported_is_left_out(tmp_path):
-    def run_trial(self, trial):
-        attempts = Path(self.directory, f"attempts_{trial.trial_id}")
-        attempts.mkdir(exist_ok=True)
-        step = 5 - len(list(attempts.iterdir()))
-        Path(attempts, str(step)).touch()
-        self.oracle.update_trial(trial.trial_id, {"val_accuracy": step}, step=step)
-        if step == 5:
+        if trial.trial_id == "1":
+            return float("nan")
+        is_first = ran(tmp_path).count(trial.trial_id) == 1
+        if trial.trial_id == "2" or (trial.trial_id == "3" and is_first):
+            report(9, step=7)
             raise ValueError("bad luck")
+        for step, value in enumerate((0, 5, 3)):
+            report(value, step)
 
-    tuner = tuner_of("RandomSearch", tmp_path, max_retries_per_trial=1)
-    type(tuner).run_trial = run_trial
+    tuner = tuner_of("RandomSearch", tmp_path, run=run, max_retries_per_trial=1)
     search_on_ray(tuner)
-    for trial in tuner.oracle.trials.values():
-        history = trial.metrics.get_history("val_accuracy")
-        assert [found.step for found in history] == [4]
+    trials = tuner.oracle.trials
+    assert {n for n in trials if trials[n].status == "FAILED"} == {"1", "2"}
+    assert collections.Counter(ran(tmp_path)) == collections.Counter("012345123")
+    assert "Trial 2 failed: ValueError: bad luck" in capsys.readouterr().out
+    for name in "0345":
+        history = trials[name].metrics.get_history("val_accuracy")
+        assert {at.step: at.mean() for at in history} == {0: 0, 1: 5, 2: 3}
+        assert trials[name].best_step == 1
 
 
-def test_an_error_of_all_trials_ends_the_search(tuner):
-    error = keras_tuner.errors.FatalValueError("no such data")
-    type(tuner).run_trial = lambda *_, **__: (_ for _ in ()).throw(error)
+def test_an_error_of_all_trials_ends_the_search(processes, tmp_path):
+    def run(tuner, trial):
+        raise keras_tuner.errors.FatalValueError("no such data")
+
+    found, tuner = processes(), tuner_of("RandomSearch", tmp_path, run=run)
     with pytest.raises(ValueError, match="no such data"):
         search_on_ray(tuner)
+    assert len(found.canceled) == 1  # the other one
 
 
-def test_a_score_that_is_not_a_number_fails_alone(tuner):
-    type(tuner).run_trial = lambda self, trial: (
-        float("nan") if trial.trial_id == "1" else 0.5
-    )
-    search_on_ray(tuner)
-    assert [t.trial_id for t in tuner.oracle.trials.values() if t.score != 0.5] == ["1"]
-    assert tuner.oracle.trials["1"].status == "FAILED"
-
-
-@pytest.mark.filterwarnings("ignore:The use case of calling:DeprecationWarning")
-def test_all_that_a_trial_reports_reaches_the_oracle(tuner):
-    def run_trial(self, trial):
-        for step, score in enumerate((0, 5, 3)):
-            self.oracle.update_trial(trial.trial_id, {"val_accuracy": score}, step=step)
-
-    type(tuner).run_trial = run_trial
-    search_on_ray(tuner)
-    for trial in tuner.oracle.trials.values():
-        history = trial.metrics.get_history("val_accuracy")
-        steps = [(found.step, *found.value) for found in history]
-        assert steps == [(0, 0), (1, 5), (2, 3)]
-        assert trial.best_step == 1
-
-
-def test_an_oracle_that_wants_to_wait(tuner):
-    populate, asked = tuner.oracle.populate_space, []
+def test_an_oracle_that_wants_to_wait(tmp_path):
+    tuner, asked = tuner_of("RandomSearch", tmp_path), []
+    populate = tuner.oracle.populate_space
 
     def populate_space(trial_id):
         asked.append(trial_id)
@@ -290,9 +293,7 @@ def test_an_oracle_that_wants_to_wait(tuner):
     assert len(asked) >= 18
 
 
-def test_a_folder_that_is_not_shared_ends_the_search_at_once(
-    processes, tuner, tmp_path
-):
+def test_a_folder_that_is_not_shared_ends_the_search_at_once(processes, tmp_path):
     """The other machine has a folder of the same name that is another one."""
 
     def get(result):
@@ -302,15 +303,23 @@ def test_a_folder_that_is_not_shared_ends_the_search_at_once(
 
     processes().get = get
     with pytest.raises(RuntimeError, match=r"all machines see; \S+ does not see it"):
-        search_on_ray(tuner)
+        search_on_ray(tuner_of("RandomSearch", tmp_path))
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("kind", ["RandomSearch", "GridSearch"])
-def test_an_interrupted_search_goes_on_with_the_same_tuner(kind, processes, tmp_path):
+# Also a grid whose points come out of order: it learns of some when trials end.
+GROWING = [("RandomSearch", "ab"), ("GridSearch", "ab"), ("GridSearch", "a")]
+
+
+@pytest.mark.parametrize(("kind", "known"), GROWING)
+@pytest.mark.parametrize("ended", [1, 2, 3, 5])
+def test_an_interrupted_search_goes_on_with_the_same_tuner(
+    kind, known, ended, processes, tmp_path
+):
     """As in a notebook, after Ctrl-C."""
-    found, tuner = processes(), tuner_of(kind, tmp_path)
-    waits = iter([True] * 5 + [False])  # but for the last trial
+    found, tuner = processes(), tuner_of(kind, tmp_path, known=known)
+    tuner.oracle.verbose = 1
+    waits = iter([True] * ended + [False])
 
     def wait(results, timeout):
         if next(waits):
@@ -320,21 +329,19 @@ def test_an_interrupted_search_goes_on_with_the_same_tuner(kind, processes, tmp_
     found.wait = wait
     with pytest.raises(KeyboardInterrupt):
         search_on_ray(tuner)
-    assert tuner.oracle.ongoing_trials
+    assert len(tuner.oracle.end_order) == ended
+    assert len(tuner.oracle.ongoing_trials) == len(found.canceled) > 0
     processes()
     search_on_ray(tuner)
     assert_whole(tuner)
     assert sorted(tuner.oracle.trials) == [*"012345"]
+    assert tuner.oracle.verbose == 1
 
 
-def ended(folder):
-    files = folder.glob("p/trial_*/trial.json")
-    states = [json.loads(file.read_text()) for file in files]
-    return {s["trial_id"] for s in states if s["status"] == "COMPLETED"}
-
-
-@pytest.mark.parametrize("kind", ["RandomSearch", "GridSearch", "Hyperband"])
-def test_a_driver_that_is_killed_before_one_of_its_files(kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("kind", "known"), [*GROWING, ("Hyperband", "ab")])
+def test_a_driver_that_is_killed_before_one_of_its_files(
+    kind, known, tmp_path, monkeypatch
+):
     """No trial that has ended is run again, and none is lost."""
     replace, number, whole = os.replace, 1, False
     while not whole:
@@ -350,24 +357,70 @@ def test_a_driver_that_is_killed_before_one_of_its_files(kind, tmp_path, monkeyp
         folder = tmp_path / str(number)
         monkeypatch.setattr(os, "replace", write)
         try:
-            search_on_ray(tuner_of(kind, folder, 4))
+            search_on_ray(tuner_of(kind, folder, 4, known))
             whole = True
         except Killed:
-            before = ended(folder)
+            files = folder.glob("p/trial_*/trial.json")
+            states = [json.loads(file.read_text()) for file in files]
+            ended = {s["trial_id"] for s in states if s["status"] == "COMPLETED"}
             (folder / "ran").write_text("")
             monkeypatch.setattr(os, "replace", replace)
-            tuner = tuner_of(kind, folder, 4)
+            tuner = tuner_of(kind, folder, 4, known)
             search_on_ray(tuner)
             assert_whole(tuner)
-            assert not before & set(ran(folder))
-            trials = tuner.oracle.trials.values()
-            assert kind == "Hyperband" or len(trials) == 4
-            points = {str(trial.hyperparameters.values) for trial in trials}
-            assert len(points) == len(trials)
+            assert not ended & set(ran(folder))
+            assert kind == "Hyperband" or len(tuner.oracle.trials) == 4
     assert number > 15
 
 
+def test_progress_on_a_terminal_is_one_line(processes, tmp_path, monkeypatch, capsys):
+    processes(slots=1, deaths=1, share=1)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    search_on_ray(tuner_of("RandomSearch", tmp_path, trials=1))
+    _, begun, died, again, ended = capsys.readouterr().out.split("\r\033[K")
+    assert begun == "Trials: 0 of 1 ended, 1 running, 0 failed, 0 processes died"
+    assert died == "Trial 0: its process died. a signal\n"
+    assert again == begun.replace("0 processes", "1 processes")
+    assert "1 of 1 ended, 0 running" in ended
+    assert ended.count("\n") == 1
+    assert ended.endswith("(trial 0)\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_ours", "expected"),
+    [  # of 8 cores and 2 GPUs: those of a trial, and how many trials
+        ((None, None, None, None), True, (1, 1, 2)),
+        ((None, 3, None, None), True, (2, 1, 3)),
+        ((None, 16, None, 0), True, (1, 0, 16)),
+        ((None, 3, None, None), False, (1, 1, 3)),
+        (("auto", 3, None, None), True, (1, 1, 3)),
+        ((None, None, 2.5, 0.25), True, (2.5, 0.25, 3)),
+        ((None, None, 0, 0), False, (0, 0, 1)),
+    ],
+)
+def test_resources_of_a_trial(asked, is_ours, expected, monkeypatch):
+    there, tasks, closed, begun = {"CPU": 8.0, "GPU": 2.0}, [], [], []
+    ray = types.SimpleNamespace(
+        cluster_resources=lambda: there,
+        nodes=lambda: [{"Resources": {}}, {"Resources": there}],
+        remote=lambda **options: tasks.append(options) or (lambda function: function),
+        shutdown=lambda: closed.append(True),
+    )
+    started = lambda *given: begun.append(given) or (ray, is_ours)  # noqa: E731
+    monkeypatch.setattr(_ray_tasks, "_started", started)
+    address, parallel, cpus, _ = asked
+    with _ray_tasks.cluster(*asked) as (_, _, slots):
+        (task,) = tasks
+        assert (task["num_cpus"], task["num_gpus"], slots()) == expected
+        assert (task["max_calls"], task["max_retries"]) == (1, 0)  # a fresh process
+    assert len(closed) == is_ours
+    assert begun == [(address, math.ceil((parallel or 1) * (cpus or 1)))]
+    variables = task["runtime_env"]["env_vars"]
+    assert variables["PJRT_NPROC"] == str(max(1, math.ceil(expected[0])))
+    assert ("TF_FORCE_GPU_ALLOW_GROWTH" in variables) == (expected[1] == 0.25)
+
+
 @pytest.mark.parametrize(("name", "value"), [("max_retries", -1), ("parallel", 0)])
-def test_numbers_that_do_not_fit(name, value, tuner):
+def test_numbers_that_do_not_fit(name, value, tmp_path):
     with pytest.raises(ValueError, match=rf"`{name}` .*={value}"):
-        search_on_ray(tuner, **{name: value})
+        search_on_ray(tuner_of("RandomSearch", tmp_path), **{name: value})

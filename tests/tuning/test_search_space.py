@@ -27,6 +27,7 @@ def test_every_set_is_a_hyperparameter_and_widths_are_of_blocks_that_exist(block
         assert tuple(parameter.values) == getattr(space, name)
     assert [hp.is_active(name) for name in widths] == [n < blocks for n in range(4)]
     assert len(architecture["widths"]) == 1 + blocks
+    assert architecture["zero_order"] is architecture["subpixel"] is False
 
 
 @pytest.mark.parametrize("name", OF_THE_PAPER)
@@ -99,6 +100,7 @@ def test_default_space_fits_the_image(side):
     assert len(space.ratio) >= 5
     if side >= 39:
         assert space == SearchSpace()
+    assert GaussDerResNetHyperModel((4, side, 1), 4).space == space
 
     def of(ratio):
         own = dataclasses.replace(space, ratio=(ratio,))
