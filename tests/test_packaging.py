@@ -1,6 +1,5 @@
 """What is shipped: dependencies, addresses, and what the commands need."""
 
-import ast
 import json
 import re
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import keras_gdrn
+from tests.test_architecture import imported
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -28,15 +28,10 @@ COMMANDS = (
 )
 
 
-def imported() -> set[str]:
-    """The top-level names that the package imports, anywhere in its files."""
-    names = set()
-    for path in (ROOT / "keras_gdrn").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                names.add(node.module.partition(".")[0])
+def top_level_names() -> set[str]:
+    """Of what the package imports, anywhere in its files."""
+    paths = (ROOT / "keras_gdrn").rglob("*.py")
+    names = {name.partition(".")[0] for path in paths for name in imported(path)}
     return names - sys.stdlib_module_names - {"keras_gdrn"}
 
 
@@ -45,8 +40,8 @@ def private_names(path: Path) -> set[str]:
     text = path.read_text(encoding="utf-8").replace('\\"', '"').replace("\\n", "\n")
     names = re.findall(r"\bkeras_gdrn(?:\.\w+)*", text)
     imports = r"from (keras_gdrn[\w.]*) import (\([^)]*\)|.*)"
-    for module, imported in re.findall(imports, text):
-        names += [f"{module}.{name}" for name in re.findall(r"\b_\w+", imported)]
+    for module, those in re.findall(imports, text):
+        names += [f"{module}.{name}" for name in re.findall(r"\b_\w+", those)]
     return {name for name in names if re.search(r"\._[a-z]", name)}
 
 
@@ -59,8 +54,8 @@ def test_what_is_imported_is_required_and_the_reverse():
     extras, needed = PROJECT["optional-dependencies"], PROJECT["dependencies"]
     known = required(needed + extras["viz"] + extras["ray"])
     # Who has JAX as backend, or uploads to Hugging Face, has installed these.
-    assert imported() - {"jax", "huggingface_hub"} <= known
-    assert required(needed) - NOT_IMPORTED <= imported()
+    assert top_level_names() - {"jax", "huggingface_hub"} <= known
+    assert required(needed) - NOT_IMPORTED <= top_level_names()
 
 
 @pytest.mark.parametrize("folder", ["examples", "tuning"])

@@ -84,7 +84,7 @@ def report_speed(what: str, settings, task: str, options: argparse.Namespace) ->
             steps[name] = step_of(build, count, settings, task, options.precision)
         except jax.errors.JaxRuntimeError as error:  # such as out of memory
             print_row(what, name, str(error).splitlines()[0], *["–"] * 5)
-    seconds = measure.interleaved(steps, 3 if options.quick else 15)
+    seconds = measure.interleaved(steps, 1 if options.quick else 15)
     reference = next(iter(networks))
     ratios = measure.ratios(seconds, reference) if reference in steps else {}
     for name, step in steps.items():

@@ -208,7 +208,16 @@ def _of_short_axis(
 def differences(
     pixels: int, sigma: float, order: int, boundary: str, epsilon: float
 ) -> Differences | None:
-    """If they are as good and short, and kernels fit into the axis; else `None`."""
+    """The kernels as differences of smoothed values, if that is as good.
+
+    Args:
+        pixels: Length of the axis.
+        sigma, order, boundary, epsilon: As for `axis_factors`.
+
+    Returns:
+        `Differences`, or `None` if σ is large, the order beyond 2, or a kernel longer
+        than the axis.
+    """
     whole = stencils(pixels, pixels, sigma, order, boundary, tail=_TAIL * epsilon)
     if sigma > _LITTLE_MAGNIFIED or order > 2 or 2 * whole[0].radius >= pixels:
         return None

@@ -124,7 +124,7 @@ def test_every_network_has_a_row(table_of, tmp_path, monkeypatch):
 
     monkeypatch.setattr(keras_gdrn.data, "rescaled_arrays", instead)
     options = ["--dataset", "mnist", "--only", "foveated", "sesn", "--out", tmp_path]
-    rows = table_of("studies/peers.py", *options, "--epochs", 1, "--limit", 10)
+    rows = table_of("studies/peers.py", *options, "--epochs", 1, "--limit", 4)
     assert asked == {"train": ("mnist", 40), "test": ("mnist", 56)}
     assert [title for title, *_ in rows] == ["foveated, 7 scales", "SESN, 5 scales"]
     for _, *accuracies, parameters, _, _ in rows:

@@ -10,7 +10,8 @@ def percentages(cells):
 
 @pytest.mark.slow
 def test_the_error_falls_with_the_scale_and_few_answers_change(table_of):
-    table = table_of("studies/covariance.py", "scores", "--images", 12)
+    little = ("--images", 12, "--factor", 1.5)
+    table = table_of("studies/covariance.py", "scores", *little)
     scales, _, natural, _, _, bicubic, same, *_ = zip(*table, strict=True)
     assert scales == ("0.5", "1", "2")
     assert np.all(np.diff(percentages(natural)) < 0)
@@ -20,9 +21,12 @@ def test_the_error_falls_with_the_scale_and_few_answers_change(table_of):
 
 @pytest.mark.slow
 def test_every_layer_and_size_has_a_row(table_of):
-    layers = table_of("studies/covariance.py", "layers", "--images", 2)
+    little = ("--images", 2, "--factor", 1.5)
+    layers = table_of("studies/covariance.py", "layers", *little)
     names = ("stem_conv", "block1", "block2", "block3", "block4", "head")
     assert [layer for layer, *_ in layers] == list(names)
+    for _, *errors in layers:
+        assert np.all(np.diff(percentages(errors)) < 0)
     for _, *row in table_of("studies/covariance.py", "finer", "--images", 10):
         *accuracies, same_between, between, same_finer, finer = percentages(row)
         assert min(*accuracies, same_between, same_finer) > 80

@@ -37,11 +37,3 @@ def test_sizes_are_those_of_the_paper_and_no_image_is_in_two_splits(
         assert one.source != other.source or apart
     largest = max(info.image_shape) * info.unit * (1 if "original" in name else 2)
     assert largest <= info.test_canvas
-
-
-@pytest.mark.parametrize(
-    ("name", "split"), [("digits", "validation"), ("cifar10", "valid")]
-)
-def test_unknown_split_is_an_error(name, split):
-    with pytest.raises(ValueError, match=f"`split` of {name} .* split='{split}'"):
-        DATASETS[name].slices(split)

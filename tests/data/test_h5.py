@@ -9,7 +9,6 @@ from keras_gdrn.data import (
     SIZE_FACTORS,
     h5_report,
     read_h5,
-    rescaled,
     rescaled_arrays,
     rescaled_h5,
     write_h5,
@@ -134,18 +133,6 @@ def test_a_test_set_beside_training_images_is_read_where_it_has_no_other(tmp_pat
     write_folder(tmp_path, (2.0,))
     found = collected(rescaled_h5(tmp_path, "test", batch_size=25))
     assert_same(found, rescaled_arrays("digits", "test", limit=20))
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_elements_and_their_order_are_those_of_rescaled(tmp_path, shuffle):
-    write_h5(tmp_path, "digits", ("train",), limit=200)
-    options = {"batch_size": 45, "shuffle": shuffle, "seed": 3, "limit": 100}
-    data = rescaled_h5(tmp_path, "train", **options)
-    expected = rescaled("digits", "train", **options)
-    assert data.element_spec == expected.element_spec
-    assert int(data.cardinality()) == int(expected.cardinality()) == 3
-    for _ in range(2):  # another order each time
-        assert_same(collected(data), collected(expected))
 
 
 def test_the_middle_of_the_images(tmp_path):
@@ -284,17 +271,3 @@ def test_truncated_and_vanished_files_are_errors_that_name_them(tmp_path):
     for read in (read_h5, h5_report, lambda folder: rescaled_h5(folder, "test")):
         with pytest.raises(FileNotFoundError, match="nothing"):
             read(tmp_path / "nothing")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"split": "valid"}, "`split` .* split='valid'"),
-        ({"factor": 0.0}, r"`factor` .* factor=0\.0"),
-        ({"batch_size": 0}, "`batch_size` .* batch_size=0"),
-        ({"limit": 2.5}, r"`limit` .* limit=2\.5"),
-    ],
-)
-def test_errors_name_the_argument_and_the_value(tmp_path, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        rescaled_h5(**{"folder": numbered(tmp_path), "split": "test"} | arguments)

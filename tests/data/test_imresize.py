@@ -5,9 +5,12 @@ from math import ceil, floor
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from keras_gdrn.data import SIZE_FACTORS, _separable, imresize, rescale
+from tests._drawn import examples
 
 # One row of four pixels at factor 1/2. The kernel has the samples .43359375,
 # .11328125, -.03515625, -.01171875 at 1/2, 3/2, 5/2, 7/2 pixels on either side; the
@@ -58,8 +61,11 @@ def assert_resizes_as_matlab(resize, factor: float, shape: tuple[int, int]) -> N
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", [(7, 10), (6, 6), (1, 3)])
-@pytest.mark.parametrize("factor", [*SIZE_FACTORS, 0.04, 0.3, 2.5])
+@examples(80)
+@given(
+    st.one_of(st.sampled_from([*SIZE_FACTORS, 0.04, 2.5]), st.floats(0.05, 5)),
+    st.tuples(*[st.integers(1, 10)] * 2),
+)
 def test_equals_transcription(factor, shape):
     assert_resizes_as_matlab(imresize, factor, shape)
 
@@ -139,24 +145,18 @@ IMAGE = np.zeros((4, 4))
 
 
 @pytest.mark.parametrize(
-    ("images", "factor", "message"),
+    ("images", "message"),
     [
-        (IMAGE, 0, "`factor` .* factor=0"),
-        (IMAGE, -0.5, "`factor` .* factor=-0.5"),
-        (IMAGE, np.nan, "`factor` .* factor=nan"),
-        (IMAGE, np.inf, "`factor` .* factor=inf"),
-        (IMAGE, "2", "`factor` .* factor='2'"),
-        (IMAGE, True, "`factor` .* factor=True"),
-        (IMAGE[0], 2, r"`images` .* of shape \(4,\)"),
-        (IMAGE[None, None, None], 2, r"`images` .*\(1, 1, 1, 4, 4\)"),
-        (IMAGE[:0], 2, r"`images` .*\(0, 4\)"),
-        (IMAGE[None, :, :, None][:0], 2, r"`images` .*\(0, 4, 4, 1\)"),
-        (IMAGE.astype(complex), 2, "`images` .*complex128"),
+        (IMAGE[0], r"`images` .* of shape \(4,\)"),
+        (IMAGE[None, None, None], r"`images` .*\(1, 1, 1, 4, 4\)"),
+        (IMAGE[:0], r"`images` .*\(0, 4\)"),
+        (IMAGE[None, :, :, None][:0], r"`images` .*\(0, 4, 4, 1\)"),
+        (IMAGE.astype(complex), "`images` .*complex128"),
     ],
 )
-def test_errors_name_the_argument_and_the_value(images, factor, message):
+def test_what_are_no_images(images, message):
     with pytest.raises(ValueError, match=message):
-        imresize(images, factor)
+        imresize(images, 2)
 
 
 @pytest.mark.parametrize("shape", [None, [None, None, 3], [2, 4, 4, None]])

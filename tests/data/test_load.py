@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_gdrn.data import DATASETS, original_arrays, rescaled, rescaled_arrays
+from keras_gdrn.data import DATASETS, original_arrays, rescaled
 from keras_gdrn.data._datasets import Slice
 from keras_gdrn.data._load import prepared_directory
 
@@ -98,27 +98,3 @@ def test_splits_are_slices_that_join_in_order(cifar10_dir, monkeypatch):
     assert len({image.tobytes() for image in joined}) == 57
     test, _ = load("test", 20)
     np.testing.assert_array_equal(test, train[30:])
-
-
-def test_published_images_in_the_order_of_the_rescaled_ones():
-    images, labels = original_arrays("digits", "test", limit=5)
-    assert images.shape == (5, 8, 8, 1) and images.dtype == "uint8"
-    assert images.max() == DATASETS["digits"].white
-    rescaled, same = rescaled_arrays("digits", "test", 0.4, canvas=8, limit=5)
-    np.testing.assert_array_equal(labels, same)
-    # Size factor 1 of the digits is 2.5 of the published images: 0.4 is their own.
-    np.testing.assert_allclose(rescaled, images / 16, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("letters", "test"), r"`name` must be one of .*'letters'"),
-        (("digits", "validation"), r"`split` of digits"),
-    ],
-)
-def test_arguments_of_the_published_images(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        original_arrays(*arguments)
-    with pytest.raises(ValueError, match=r"`limit` .*limit=0"):
-        original_arrays("digits", "test", limit=0)

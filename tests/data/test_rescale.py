@@ -30,7 +30,7 @@ def centered(image: np.ndarray, canvas: tuple[int, int], extension: str) -> np.n
 
 @examples(150)
 @given(
-    st.sampled_from([*SIZE_FACTORS, 0.1, 3.3]),
+    st.one_of(st.sampled_from([*SIZE_FACTORS, 0.1]), st.floats(0.05, 5)),
     st.tuples(*[st.integers(1, 12)] * 2),
     st.tuples(*[st.integers(1, 40)] * 2),
     st.sampled_from(EXTENSIONS),
@@ -55,35 +55,6 @@ def test_equals_resizing_then_centering(factor, size, canvas, extension):
 def test_lines_worked_out_by_hand(line, canvas, extension, expected):
     found = rescale(np.array([line], "float32"), 1, (1, canvas), extension)
     np.testing.assert_array_equal(found, [expected])
-
-
-@pytest.mark.parametrize("size", [20, 21])
-@pytest.mark.parametrize("factor", SIZE_FACTORS)
-def test_object_is_centered_to_half_a_pixel(factor, size):
-    place = np.arange(size) - (size - 1) / 2
-    blob = np.exp(-(place**2 + place[:, None] ** 2) / 18)
-    image = rescale(blob, factor, 60, "zero")
-    for axis in (0, 1):
-        mean = np.average(np.arange(60), weights=image.sum(axis)) - 59 / 2
-        assert abs(mean) <= 0.5 + 1e-3
-
-
-@pytest.mark.parametrize(
-    ("canvas", "extension", "message"),
-    [
-        (0, "zero", "`canvas` .* canvas=0"),
-        (8.0, "zero", r"`canvas` .* canvas=8\.0"),
-        ((8, 8, 1), "zero", r"`canvas` .* canvas=\(8, 8, 1\)"),
-        ((8, -1), "zero", r"`canvas` .* canvas=\(8, -1\)"),
-        (True, "zero", "`canvas` .* canvas=True"),
-        (8, "reflect", "`extension` .* extension='reflect'"),
-    ],
-)
-def test_errors_name_the_argument_and_the_value(canvas, extension, message):
-    with pytest.raises(ValueError, match=message):
-        rescale(np.zeros((4, 4)), 1, canvas, extension)
-    with pytest.raises(ValueError, match=r"`factor` .* factor=nan"):
-        rescale(np.zeros((4, 4)), float("nan"), 8, "zero")
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)

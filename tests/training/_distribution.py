@@ -1,29 +1,51 @@
 """Training on virtual devices, or as one of two JAX processes.
 
 It is a process of its own, for the number of devices is fixed before the first tensor
-is made. Arguments: `FILE`, and of one of several processes `HOST:PORT NUMBER`.
+is made, and because other backends than TensorFlow do without it and Matplotlib here,
+as if they were not installed; of two processes the first one has both. Arguments:
+`FILE`, and of one of several processes `HOST:PORT NUMBER`.
 """
 
 import contextlib
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
-import keras
-import tensorflow as tf
-from keras import layers
+from tests import without
 
-from keras_gdrn.data import rescaled_arrays
-from keras_gdrn.layers import GaussDerConv, ScaleChannels, ScalePooling
-from keras_gdrn.training import Augmentation, Recipe, fit, on_devices
+BACKEND = os.environ["KERAS_BACKEND"]
+HAS_TENSORFLOW = BACKEND == "tensorflow" or sys.argv[3:] == ["0"]
+if not HAS_TENSORFLOW:
+    without.block(*without.TENSORFLOW, "matplotlib")
+
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+from keras import layers  # noqa: E402
+
+import keras_gdrn  # noqa: E402, F401
+
+assert "keras_gdrn.training" not in sys.modules  # what is not asked for
+
+from keras_gdrn.data import rescaled_arrays  # noqa: E402
+from keras_gdrn.evaluation import scale_selection_histogram  # noqa: E402
+from keras_gdrn.layers import GaussDerConv, ScaleChannels, ScalePooling  # noqa: E402
+from keras_gdrn.models import gauss_der_resnet  # noqa: E402
+from keras_gdrn.training import Augmentation, Recipe, fit, on_devices  # noqa: E402
+from keras_gdrn.visualization import (  # noqa: E402
+    activation_maps,
+    basis_kernels,
+    effective_filters,
+)
 
 DEVICES = 2
-BACKEND = keras.backend.backend()
+COUNT = 1 if BACKEND == "torch" else "all"
 TRAINING = rescaled_arrays("digits", "train", canvas=12, limit=32)
 VALIDATION = rescaled_arrays("digits", "test", canvas=12, limit=29)
 # Two devices cannot share 17 images: they are given 16.
-RECIPE = Recipe(2, 17, augmentation=Augmentation(flip=0.5, brightness=0.2))
+RECIPE = Recipe(2, 17, augmentation=Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 3))
+CLASS_WEIGHT = {n: 1.0 + n % 2 for n in range(10)}
 WHOLE = dataclasses.replace(RECIPE, batch_size=16)
 
 
@@ -44,6 +66,7 @@ def network() -> keras.Model:
 
 
 def trained(count, recipe=RECIPE, **options) -> dict:
+    options |= {"validation_data": VALIDATION, "class_weight": CLASS_WEIGHT}
     with on_devices(count):
         model = network()
         history = fit(model, recipe, TRAINING, verbose=0, **options).history
@@ -73,11 +96,10 @@ class Interruption(keras.callbacks.Callback):
 
 def in_two_calls(folder: Path) -> dict:
     """What is trained on all devices, with an interruption in the second epoch."""
-    options = {"out": folder, "validation_data": VALIDATION}
     with contextlib.suppress(KeyboardInterrupt):
-        stop = Interruption()
-        trained("all", callbacks=stop, checkpoint_minutes=0, **options)
-    return trained("all", **options)
+        trained(COUNT, callbacks=Interruption(), checkpoint_minutes=0, out=folder)
+        raise AssertionError("not interrupted")
+    return trained(COUNT, out=folder)
 
 
 def devices_of(model: keras.Model) -> int:
@@ -85,6 +107,18 @@ def devices_of(model: keras.Model) -> int:
     if BACKEND == "jax":
         return len(value.sharding.device_set)
     return len(getattr(value, "values", [value]))
+
+
+def look_inside() -> None:
+    """Evaluation and visualization do without TensorFlow and Matplotlib."""
+    model = gauss_der_resnet((8, 8, 1), 3, [4], 1.2, [0.5, 1.0], scale_dropout=0.2)
+    x = np.random.default_rng(0).normal(size=(4, 8, 8, 1)).astype("float32")
+    shares = scale_selection_histogram(model, {1: (x, [0, 1, 2, 0])}).shares
+    assert shares.shape == (1, 2)
+    assert activation_maps(model, x, [0, 1, 2, 0], [1.0]).shape == (4, 1, 8, 8)
+    channel = model.get_layer("scale_channels").network
+    assert effective_filters(channel.get_layer("head")).ndim == 4
+    assert len(basis_kernels(1.0)) == 6
 
 
 def refused(scope, recipe=RECIPE, model=None, **options) -> str:
@@ -99,11 +133,15 @@ def refused(scope, recipe=RECIPE, model=None, **options) -> str:
 
 def on_virtual_devices(folder: Path) -> dict:
     if BACKEND == "tensorflow":
+        import tensorflow as tf
+
         cpu = tf.config.list_physical_devices("CPU")[0]
         parts = [tf.config.LogicalDeviceConfiguration() for _ in range(DEVICES)]
         tf.config.set_logical_device_configuration(cpu, parts)
+    else:
+        look_inside()
     return {
-        "one": trained(1, recipe=WHOLE, validation_data=VALIDATION),
+        "one": trained(1, recipe=RECIPE if COUNT == 1 else WHOLE),
         "all": in_two_calls(folder),
         "built elsewhere": refused(on_devices("all"), model=network()),
         "batch of 1": refused(on_devices("all"), Recipe(1, 1)),
@@ -126,4 +164,6 @@ if __name__ == "__main__":
         found = as_process(folder, others[0], int(others[1]))
     else:
         found = on_virtual_devices(folder.with_name(f"run-{BACKEND}"))
+    unwanted = {"tensorflow", "keras_tuner", "matplotlib"} & sys.modules.keys()
+    assert HAS_TENSORFLOW or not unwanted
     Path(file).write_text(json.dumps(found), encoding="utf-8")

@@ -6,27 +6,12 @@ import numpy as np
 
 
 def gray(image: np.ndarray) -> np.ndarray:
-    """`(H, W)` luma of `(H, W, 3)`; an image of one channel as it is."""
-    if image.shape[-1] == 1:
-        return image[..., 0]
-    red, green, blue = np.moveaxis(image, -1, 0)
-    return 0.2989 * red + 0.587 * green + 0.114 * blue
+    """`(H, W, 1)` luma of `(H, W, 3)`; an image of one channel as it is."""
+    return image if image.shape[-1] == 1 else image @ [[0.2989], [0.587], [0.114]]
 
 
 def blend(image, other, factor):
     return np.clip(factor * image + (1 - factor) * other, 0, 1)
-
-
-def brightness(image, factor):
-    return blend(image, np.zeros_like(image), factor)
-
-
-def contrast(image, factor):
-    return blend(image, np.full_like(image, gray(image).mean()), factor)
-
-
-def saturation(image, factor):
-    return blend(image, gray(image)[..., None], factor)
 
 
 def hue(image, shift):
@@ -39,13 +24,12 @@ def hue(image, shift):
     return turned
 
 
-STEPS = (brightness, contrast, saturation, hue)
-
-
-def jitter(image, order, factors):
-    for step in order:
-        image = STEPS[step](image, factors[step])
-    return image
+JITTER = (
+    lambda image, factor: blend(image, 0.0, factor),
+    lambda image, factor: blend(image, gray(image).mean(), factor),
+    lambda image, factor: blend(image, gray(image), factor),
+    hue,
+)
 
 
 def crop(image, corner, padding):
@@ -59,3 +43,21 @@ def cutout(image, center, side):
     row, column = (c - side // 2 for c in center)
     image[max(row, 0) : max(row + side, 0), max(column, 0) : max(column + side, 0)] = 0
     return image
+
+
+def augmented(image, numbers, augmentation):
+    """By numbers in [0, 1): the corner, the flip, the jitter, the center."""
+    image = np.asarray(image, "float64")
+    corner, (flip,), order, shares, center = np.split(numbers, (2, 3, 7, 11))
+    places = 2 * augmentation.padding + 1
+    image = crop(image, np.floor(corner * places).astype(int), augmentation.padding)
+    if flip < augmentation.flip:
+        image = image[:, ::-1]
+    for step in np.argsort(order):
+        strength = augmentation.jitter[step]
+        lowest, highest = max(0, 1 - strength), 1 + strength
+        if step == 3:
+            lowest, highest = -strength, strength
+        image = JITTER[step](image, lowest + (highest - lowest) * shares[step])
+    sizes = image.shape[:2]
+    return cutout(image, np.floor(center * sizes).astype(int), augmentation.cutout)

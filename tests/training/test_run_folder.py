@@ -15,6 +15,7 @@ import pytest
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
 from keras_gdrn.training._model import architecture
+from tests.training._small import assert_same_weights
 
 pytestmark = pytest.mark.usefixtures("step_by_step")
 
@@ -66,12 +67,20 @@ def functional() -> keras.Model:
     return keras.Model(image, network()(image))
 
 
+def frozen() -> keras.Model:
+    """Within a layer, whose configuration does not tell."""
+    model = network()
+    model.layers[0].kernel.trainable = False
+    return model
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (lambda: {"model": network(activation="tanh")}, r"activation: relu, now tanh"),
         (lambda: {"model": network(rate=0.3)}, r"rate: 0\.2, now 0\.3"),
         (lambda: {"model": network(trainable=False)}, r"trainable: True, now False"),
+        (lambda: {"model": frozen()}, r"weights\.0: .*True, now .*False"),
         (lambda: {"model": functional()}, r"class_name: Sequential, now Functional"),
         (lambda: {"data": (1 - IMAGES, LABELS)}, r"data\.0: .*, now "),
         (lambda: {"data": (IMAGES, LABELS[::-1])}, r"data\.1: .*, now "),
@@ -96,9 +105,11 @@ def test_another_precision_or_backend_is_refused(trained):
         train(trained)
 
 
-def gauss_der_network(sigma0=(1.0, 1.4), **options) -> keras.Model:
+def seen(sigma0=(1.0, 1.4), **options) -> dict:
+    """What a folder knows of a network, whatever names Keras gives."""
     options = {"ratio": 1.3, "boundary": "zero", **options}
-    return gauss_der_resnet((16, 16, 1), 3, (2, 2), sigma0=sigma0, **options)
+    network = gauss_der_resnet((16, 16, 1), 3, (2, 2), sigma0=sigma0, **options)
+    return {"model": architecture(network)}
 
 
 @pytest.mark.parametrize(
@@ -111,10 +122,10 @@ def gauss_der_network(sigma0=(1.0, 1.4), **options) -> keras.Model:
     ],
 )
 def test_another_scale_channel_is_refused(tmp_path, options, message):
-    for _ in range(2):  # whatever names Keras gives
-        claim_folder(tmp_path, {"model": architecture(gauss_der_network())})
+    for _ in range(2):
+        claim_folder(tmp_path, seen())
     with pytest.raises(FileExistsError, match=message):
-        claim_folder(tmp_path, {"model": architecture(gauss_der_network(**options))})
+        claim_folder(tmp_path, seen(**options))
 
 
 @pytest.mark.parametrize(
@@ -123,10 +134,6 @@ def test_another_scale_channel_is_refused(tmp_path, options, message):
 )
 def test_one_channel_serves_networks_of_many_kinds(options):
     """The first stage of one can be taken over by another."""
-
-    def seen(sigma0, **options):
-        return architecture(gauss_der_network(sigma0, **options))
-
     assert seen((1.0,), **options) == seen((1.0,))
     assert seen((0.7, 1.4), **options) != seen((0.7, 1.4))
 
@@ -163,14 +170,6 @@ def own(*kinds: str) -> keras.Model:
 def test_structures_are_told_apart(build, one, other):
     assert architecture(build(*one)) == architecture(build(*one))
     assert architecture(build(*one)) != architecture(build(*other))
-
-
-def test_what_is_not_trained_is_seen(run):
-    """Within a layer, too, whose configuration does not tell."""
-    other = network()
-    other.layers[0].kernel.trainable = False
-    with pytest.raises(FileExistsError, match=r"weights\.0: .*True, now .*False"):
-        train(run, other)
 
 
 def test_long_lists_of_differences_are_cut(tmp_path):
@@ -273,11 +272,9 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 def test_a_damaged_checkpoint_is_told(run, tmp_path):
     file = run / CHECKPOINT
     content = file.read_bytes()
-    flipped = [0, len(content) // 2, len(content) - 1]
     damaged = [content[: len(content) // 2], b""]
-    damaged += [
-        content[:n] + bytes([content[n] ^ 4]) + content[n + 1 :] for n in flipped
-    ]
+    for n in (0, len(content) // 2, len(content) - 1):
+        damaged.append(content[:n] + bytes([content[n] ^ 4]) + content[n + 1 :])
     train(tmp_path / "other", seed=1)
     damaged.append((tmp_path / "other" / CHECKPOINT).read_bytes())  # of another run
     for wrong in damaged:
@@ -312,7 +309,7 @@ def test_foreign_settings(tmp_path, content):
 
 
 class Poison(keras.callbacks.Callback):
-    """Makes a weight NaN in the second epoch: at its beginning, or in its end."""
+    """Makes a weight NaN in the second epoch, before a batch or after the last one."""
 
     def __init__(self, at_end=False):
         super().__init__()
@@ -320,21 +317,25 @@ class Poison(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self.now = epoch
-        if epoch == 1 and not self.at_end:
-            self.spoil()
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.spoil(not self.at_end)
 
     def on_train_batch_end(self, batch, logs=None):
-        if (self.now, batch, self.at_end) == (1, 1, True):
-            self.spoil()
+        self.spoil(self.at_end and batch == 1)
 
-    def spoil(self):
+    def spoil(self, is_time):
         weight = self.model.trainable_variables[-1]
-        weight.assign(keras.ops.full_like(weight, float("nan")))
+        if self.now == 1 and is_time:
+            weight.assign(keras.ops.full_like(weight, float("nan")))
 
 
-@pytest.mark.skipif(
+on_tensorflow = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="JAX keeps weights to itself"
 )
+
+
+@on_tensorflow
 @pytest.mark.parametrize("at_end", [False, True], ids=["loss", "weight"])
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, at_end):
     with pytest.raises(FloatingPointError, match=r"not finite in epoch 2.*last good"):
@@ -342,13 +343,10 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, at_end):
     expected, resumed = network(), network()
     fit(expected, RECIPE, ARRAYS, verbose=0)
     assert train(tmp_path, resumed, epochs_now=3).epoch == [0, 1, 2]
-    for one, other in zip(resumed.get_weights(), expected.get_weights(), strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert_same_weights(resumed, expected)
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="JAX keeps weights to itself"
-)
+@on_tensorflow
 def test_it_goes_on_if_it_is_told_to(tmp_path):
     options = {"callbacks": [Poison()], "check_finite": False}
     found = train(tmp_path, epochs_now=3, **options).history

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_gdrn.data import imresize, rescale
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
@@ -76,30 +75,3 @@ def test_pooling_is_between_the_least_and_the_greatest(
         assert (pooled >= scores.min(axis=1) - slack).all()
         above = np.log(count) if mode == "logsumexp" else 0.0
         assert (pooled <= scores.max(axis=1) + above + slack).all()
-
-
-@examples(100)
-@given(
-    st.integers(1, 30),
-    st.integers(1, 30),
-    st.floats(0.05, 5),
-    st.floats(0, 1),
-    st.integers(1, 40),
-    st.sampled_from(["mirror", "zero"]),
-)
-def test_rescaling_keeps_what_is_constant(
-    height, width, factor, value, canvas, extension
-):
-    image = np.full((height, width, 1), value, "float32")
-    resized = imresize(image, factor)
-    # The nominal product, 1.1 * 30, may be a rounding error above the whole number.
-    for found, size in zip(resized.shape, (height, width), strict=False):
-        assert found in (np.ceil(factor * size - 1e-9), np.ceil(factor * size))
-    np.testing.assert_allclose(resized, value, atol=1e-5)
-    placed = rescale(image, factor, canvas, extension)
-    assert placed.shape == (canvas, canvas, 1)
-    inside = np.full_like(placed, value)
-    if extension == "zero":
-        assert ((np.abs(placed - value) < 1e-5) | (placed == 0)).all()
-    else:
-        np.testing.assert_allclose(placed, inside, atol=1e-5)

@@ -3,12 +3,15 @@
 import keras
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.visualization import effective_filters
 from tests import _reference
 from tests._cases import cases
+from tests._drawn import examples
 from tests.layers._contract import numpy, randomize
 
 SIZE = 61  # larger than any filter here
@@ -66,58 +69,46 @@ def scipy_filters(layer, sigma, radius):
     return filters
 
 
-# σ, σ_0, whether there is a zero-order term, epsilon.
-IMPULSES = [(0.5, 1.0, True, 1e-3), (1.5, 1.0, False, 1e-5), (1.2, 2.0, True, 1e-5)]
+# σ, σ_0, options of the layer.
+IMPULSES = [
+    (0.5, 1.0, {"zero_order": True, "epsilon": 1e-3}),
+    (1.5, 1.0, {"zero_order": False, "epsilon": 1e-5}),
+    (1.2, 2.0, {"zero_order": True, "epsilon": 1e-5}),
+    (2.5, 1.0, {"trainable_sigma": True, "epsilon": 1e-3}),
+    (1.5, 1.0, {"separable": True, "epsilon": 1e-3}),
+]
 
 
-@pytest.mark.parametrize(
-    ("sigma", "sigma0", "zero_order", "epsilon"), cases(IMPULSES, IMPULSES[:1])
+@pytest.mark.parametrize(("sigma", "sigma0", "options"), cases(IMPULSES, IMPULSES[:1]))
+def test_are_impulse_responses(sigma, sigma0, options):
+    """A trained scale is taken as it is learned; separable filters are of a channel."""
+    layer = built(2, sigma=1.0 if "trainable_sigma" in options else sigma, **options)
+    if layer.trainable_sigma:
+        layer.log_sigma.assign(np.log(sigma))
+    if layer.separable:
+        layer.kernel.assign(np.eye(2))
+    found, expected = effective_filters(layer, sigma0), impulse_response(layer, sigma0)
+    if layer.separable:
+        expected = np.diagonal(expected, axis1=2, axis2=3)
+    assert found.shape[2:] == expected.shape[2:] and found.dtype == np.float64
+    assert_impulse_response(found, expected, options["epsilon"])
+
+
+@examples(cases(20, 3))
+@given(
+    order=st.integers(1, 4),
+    separable=st.booleans(),
+    zero_order=st.booleans(),
+    sigma=st.floats(0.5, 1.5),
+    sigma0=st.floats(0.5, 1.5),
+    dtype=st.sampled_from(["float32", "bfloat16"]),
 )
-def test_are_impulse_responses(sigma, sigma0, zero_order, epsilon):
-    layer = built(sigma=sigma, zero_order=zero_order, epsilon=epsilon)
+def test_are_those_of_scipy(sigma, sigma0, **options):
+    """The weights as they are; but nothing that is computed from them is rounded."""
+    layer = built(sigma=sigma, **options)
     found = effective_filters(layer, sigma0)
-    assert found.shape[2:] == (2, 3) and found.dtype == np.float64
-    assert_impulse_response(found, impulse_response(layer, sigma0), epsilon)
-
-
-@pytest.mark.seen_on_tensorflow("computed by NumPy")
-@pytest.mark.parametrize(
-    ("order", "separable"), [(1, True), (2, False), (3, False), (4, True)]
-)
-def test_are_those_of_scipy(order, separable):
-    layer = built(order=order, separable=separable, sigma=1.3)
-    found = effective_filters(layer, sigma0=1.5)
-    expected = scipy_filters(layer, 1.3 * 1.5, len(found) // 2)
-    assert found.shape == expected.shape
-    scale = np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, atol=1e-12 * scale)
-
-
-@pytest.mark.seen_on_tensorflow("it is a number of NumPy's")
-def test_a_trained_scale_is_taken_as_it_is_learned():
-    layer, fixed = built(sigma=1.0, trainable_sigma=True), built(sigma=2.5)
-    layer.log_sigma.assign(np.log(2.5))
-    layer.kernel.assign(fixed.kernel)
-    found, expected = effective_filters(layer), effective_filters(fixed)
-    np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
-    assert_impulse_response(found, impulse_response(layer), 1e-3)
-
-
-@pytest.mark.seen_on_tensorflow("computed by NumPy")
-def test_separable_layers_have_one_for_each_channel():
-    layer = built(2, separable=True)
-    layer.kernel.assign(np.eye(2))
-    found = effective_filters(layer)
-    response = impulse_response(layer)
-    assert_impulse_response(found, np.diagonal(response, axis1=2, axis2=3), 1e-3)
-
-
-def test_weights_in_bfloat16():
-    layer = built(dtype="bfloat16")
-    found = effective_filters(layer)
-    assert found.dtype == np.float64
-    # The weights as they are, but nothing that is computed from them, are rounded.
-    expected = scipy_filters(layer, 1.5, len(found) // 2)
+    expected = scipy_filters(layer, sigma * sigma0, len(found) // 2)
+    assert found.shape == expected.shape and found.dtype == np.float64
     np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
 
 

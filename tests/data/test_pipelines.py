@@ -1,0 +1,135 @@
+"""What all pipelines have in common: elements, batches, orders, refused arguments."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from keras_gdrn.data import (
+    DATASETS,
+    imresize,
+    original_arrays,
+    rescale,
+    rescaled,
+    rescaled_arrays,
+    rescaled_h5,
+    stir,
+    stir_arrays,
+    write_h5,
+)
+
+SOURCES = ("rescaled", "rescaled_h5", "stir")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("h5")
+    write_h5(folder, "digits", ("test",), 2**0.25)
+    return folder
+
+
+@pytest.fixture
+def source(request, folder):
+    """A pipeline of 300 images, more than a chunk, and the same images as arrays."""
+    digits, symbols = ("digits", "test", 2**0.25), ("emoji", "validation", [20, 40, 64])
+    arrays = rescaled_arrays(*digits, limit=300)
+    return {
+        "rescaled": (partial(rescaled, *digits, limit=300), arrays),
+        "rescaled_h5": (partial(rescaled_h5, folder, *digits[1:], limit=300), arrays),
+        "stir": (partial(stir, *symbols), stir_arrays(*symbols)),
+    }[request.param]
+
+
+def epochs(data, count=2):
+    """Images and labels of each iteration, of batches or of single elements."""
+    parts = [list(zip(*data.as_numpy_iterator(), strict=True)) for _ in range(count)]
+    join = np.stack if np.ndim(parts[0][1][0]) == 0 else np.concatenate
+    return [(join(images), join(labels)) for images, labels in parts]
+
+
+@pytest.mark.parametrize("source", SOURCES, indirect=True)
+@pytest.mark.parametrize("batch_size", [None, 100])
+def test_elements_are_those_of_the_arrays_always_in_the_same_order(source, batch_size):
+    pipeline, expected = source
+    data, count = pipeline(batch_size=batch_size), len(expected[1])
+    sizes = [np.size(labels) for _, labels in data.as_numpy_iterator()]
+    full, rest = divmod(count, batch_size or 1)
+    assert sizes == [batch_size or 1] * full + [rest] * (rest > 0)
+    assert int(data.cardinality()) == len(sizes)
+    batch = () if batch_size is None else (None,)
+    spec = [tuple(part.shape) for part in data.element_spec]
+    assert spec == [(*batch, *expected[0].shape[1:]), batch]
+    for found in epochs(data):
+        assert [part.dtype for part in found] == ["float32", "int32"]
+        np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+        np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("source", SOURCES, indirect=True)
+def test_shuffling_follows_the_seed_and_differs_between_epochs(source):
+    pipeline, (images, labels) = source
+
+    def orders(seed):
+        data = pipeline(shuffle=True, seed=seed, batch_size=45)
+        return [
+            [(image.tobytes(), label) for image, label in zip(*epoch, strict=True)]
+            for epoch in epochs(data)
+        ]
+
+    plain = [(i.tobytes(), label) for i, label in zip(images, labels, strict=True)]
+    first, second = orders(seed=1)
+    assert sorted(first) == sorted(second) == sorted(plain)
+    assert plain != first != second
+    assert orders(seed=1) == [first, second]
+    assert orders(seed=2)[0] != first
+
+
+def test_the_orders_of_files_are_those_of_computed_images(folder):
+    options = {"batch_size": 45, "shuffle": True, "seed": 3, "limit": 100}
+    computed = epochs(rescaled("digits", "test", 2**0.25, **options))
+    for one, other in zip(
+        computed, epochs(rescaled_h5(folder, "test", 2**0.25, **options)), strict=True
+    ):
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+FUNCTIONS = {
+    original_arrays: {"name": "digits", "split": "test"},
+    rescaled: {"name": "digits", "split": "test"},
+    rescaled_arrays: {"name": "digits", "split": "test"},
+    rescaled_h5: {"split": "test", "factor": 2**0.25},
+    stir: {"name": "emoji", "split": "train"},
+    stir_arrays: {"name": "emoji", "split": "train"},
+    DATASETS["cifar10"].slices: {"split": "test"},
+    imresize: {"images": np.zeros((4, 4))},
+    rescale: {"images": np.ones((4, 4)), "factor": 1, "canvas": 8, "extension": "zero"},
+}
+WITH_SPLIT, RESCALED = list(FUNCTIONS)[:-2], [rescaled, rescaled_arrays]
+WITH_BATCHES = [rescaled, rescaled_h5, stir]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "functions"),
+    [
+        ("name", ("imagenet", "cifar"), [original_arrays, *RESCALED, stir]),
+        ("split", ("valid",), WITH_SPLIT),
+        ("split", ("validation",), [original_arrays, *RESCALED]),  # of the digits
+        ("limit", (0, 2.5), [original_arrays, *RESCALED, rescaled_h5]),
+        ("factor", (0.0, float("nan")), [*RESCALED, rescaled_h5, rescale]),
+        ("factor", (0, -0.5, float("inf"), "2", True), [imresize]),
+        ("canvas", (0,), RESCALED),
+        ("canvas", (0, 8.0, (8, 8, 1), (8, -1), True), [rescale]),
+        ("extension", ("reflect",), [rescale]),
+        ("batch_size", (0, True), WITH_BATCHES),
+        ("sizes", (16, [17, 65], [], [20.0]), [stir, stir_arrays]),
+        ("side", (65,), [stir, stir_arrays]),
+    ],
+)
+def test_errors_name_the_argument_and_the_value(name, values, functions, folder):
+    for function in functions:
+        given = {"folder": folder} if function is rescaled_h5 else {}
+        for value in values:
+            with pytest.raises(ValueError) as error:
+                function(**{**FUNCTIONS[function], **given, name: value})
+            assert f"`{name}`" in str(error.value)
+            assert f"Received: {name}={value!r}" in str(error.value)
