@@ -41,8 +41,8 @@ class Grid:
         if scipy.sparse.issparse(matrices[0]):
             values = by_tiles(self._with_axis(axis), matrices)
         else:
-            several = self._tensor(_one_factor(matrices, axis, ahead=True))
-            values = ops.matmul(several, self._lines(axis))
+            several = _one_factor(matrices, self._is_leading(axis), ahead=True)
+            values = ops.matmul(self._tensor(several), self._lines(axis))
         return self._resized(axis, matrices[0], values)
 
     def rows(self):
@@ -54,15 +54,24 @@ class Grid:
     def positions_first(self):
         return ops.reshape(self.values, (math.prod(self.sizes), -1))
 
+    def _is_leading(self, axis: int) -> bool:
+        """Whether no more than one position is in front of the axis.
+
+        With one, TensorFlow 2.21 would write beyond the end of a product of stacked
+        matrices, on processors with AVX-512.
+        """
+        front = math.prod(self.sizes[:axis])
+        return isinstance(front, int) and front == 1
+
     def _lines(self, axis: int, terms: int = 1):
         """Folded into `(terms, in front, size, behind)`; a single term has no axis.
 
-        Nothing is in front of the first axis: terms are then a part of that axis.
+        Terms are a part of a leading axis.
         """
-        *front, size = self.sizes[: axis + 1]
-        if not front:
+        front, size = math.prod(self.sizes[:axis]), self.sizes[axis]
+        if self._is_leading(axis):
             return ops.reshape(self.values, (terms * size, -1))
-        shape = (math.prod(front), size, -1)
+        shape = (front, size, -1)
         return ops.reshape(self.values, shape if terms == 1 else (terms, *shape))
 
     def _with_axis(self, axis: int):
@@ -80,14 +89,14 @@ class Grid:
         return Grid(values, sizes, self.channels)
 
 
-def _one_factor(matrices: list, axis: int, ahead: bool):
+def _one_factor(matrices: list, leading: bool, ahead: bool):
     """The matrices as one factor of stacked terms.
 
-    Along the first axis they are one matrix, put one below another if terms come out,
+    Along a leading axis they are one matrix, put one below another if terms come out,
     side by side if terms go in; along the others, a matrix for each term.
     """
     numpy = np if isinstance(matrices[0], np.ndarray) else ops
-    if axis == 0:
+    if leading:
         return numpy.concatenate(matrices, axis=0 if ahead else 1)
     return numpy.expand_dims(numpy.stack(matrices), 1)
 
@@ -99,9 +108,10 @@ def summed_along(axis: int, matrices: list, terms: list[Grid]) -> Grid:
         return terms[0]._resized(axis, matrices[0], values)
     values = ops.stack([term.values for term in terms])
     stack = dataclasses.replace(terms[0], values=values)
-    several = stack._tensor(_one_factor(matrices, axis, ahead=False))
+    leading = stack._is_leading(axis)
+    several = stack._tensor(_one_factor(matrices, leading, ahead=False))
     values = ops.matmul(several, stack._lines(axis, len(matrices)))
-    values = ops.sum(values, axis=0) if axis else values
+    values = values if leading else ops.sum(values, axis=0)
     return stack._resized(axis, matrices[0], values)
 
 
