@@ -252,7 +252,7 @@ def _of_long_axis(
     # Odd, for one in the center, and such that it can be cut into equal tiles.
     odd = itertools.count(count | 1, 2)
     count = next(n for n in odd if any(n % tile == 0 for tile in (13, 15, 17, 19)))
-    samples, reach = Samples(count, spacing), count * spacing
+    samples, reach = Samples(count, spacing), math.ceil(count * spacing)
     there = _operators(entering, samples, pixels, half, order, boundary, tail=tail)
     back = _operators(samples, leaving, reach, half, order, "zero", tail=tail)
     early, late = (

@@ -27,7 +27,7 @@ def constant_factors(
     epsilon = max(epsilon, entering.accuracy.epsilon)
 
     def factors(scale, step, given: Samples, asked: Samples, whole: int):
-        pixels = min(given.count * given.spacing, whole)
+        pixels = min(int(given.count * given.spacing), whole)
         rule = "symmetric" if is_mirrored(pixels, whole, boundary) else "zero"
         return kernels.axis_factors(
             pixels, scale * sigma, order, rule, epsilon, given, asked, step
