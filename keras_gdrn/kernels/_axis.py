@@ -49,6 +49,10 @@ class Samples:
         weights = np.exp(-0.5 * (self.positions / self.influence) ** 2)
         return np.maximum(weights, self.least_weight)
 
+    def are_all_of(self, pixels: int) -> bool:
+        """Whether they are all pixels of an axis, and weigh the same."""
+        return (self.count, self.spacing, self.influence) == (pixels, 1, math.inf)
+
 
 def axis_operator(
     size: int, sigma: float, order: int, boundary: str, step: float = 1.0

@@ -153,7 +153,7 @@ def axis_factors(
     axis = (entering, leaving, size, sigma, order, boundary)
     long = min(entering.count, leaving.count) >= LONG_AXIS
     factors = (_of_long_axis if long else _of_short_axis)(*axis, epsilon, step)
-    whole = entering == leaving == Samples(size) and step == 1
+    whole = step == 1 and all(ends.are_all_of(size) for ends in (entering, leaving))
     if whole and factors.analysis is None and factors.synthesis is None:
         composed = differences(size, sigma, order, boundary, epsilon)
         return dataclasses.replace(factors, composed=composed)

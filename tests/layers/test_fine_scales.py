@@ -68,6 +68,16 @@ def test_where_it_is_applied():
     assert not is_applied((16, 16, 16))
 
 
+def test_it_is_applied_in_networks_that_leave_something_out():
+    """The tolerance of a network that looks everywhere changes nothing in whole maps."""
+    samples = kernels.Samples(64, least_weight=0.04)
+    axis = (64, 1.0, 2, "zero", 0.03)
+    assert kernels.axis_factors(*axis, samples, samples).composed
+    seen = kernels.Samples(64, influence=9.0)
+    assert not kernels.axis_factors(*axis, samples, seen).composed
+    assert not kernels.axis_factors(*axis, samples, samples, step=0.7).composed
+
+
 def test_scales_in_any_order_are_what_each_is_alone():
     image = keras.Input((40, 40, 2))
     layer = GaussDerConv(3, 1.0)
