@@ -69,7 +69,7 @@ def test_where_it_is_applied():
 
 
 def test_it_is_applied_in_networks_that_leave_something_out():
-    """The tolerance of a network that looks everywhere changes nothing in whole maps."""
+    """The tolerance of a network that looks anywhere changes nothing in whole maps."""
     samples = kernels.Samples(64, least_weight=0.04)
     axis = (64, 1.0, 2, "zero", 0.03)
     assert kernels.axis_factors(*axis, samples, samples).composed
