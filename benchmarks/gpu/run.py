@@ -91,8 +91,8 @@ def report_speed(what: str, settings, task: str, options: argparse.Namespace) ->
         time = statistics.median(seconds[name]) / STEPS
         print_row(
             *(what, name, str(len(step.data[0])), f"{1000 * time:.4g} ms"),
-            *(f"{ratios.get(name, np.nan):.3f}", f"{step.memory / 2**20:.1f} MiB"),
-            *(f"{step.compiling:.1f} s", f"{step.operations / time / 1e12:.3g}"),
+            *(f"{ratios.get(name, np.nan):.3f}", f"{step.memory / 2**20:.3g} MiB"),
+            *(f"{step.compiling:.3g} s", f"{step.operations / time / 1e12:.3g}"),
         )
 
 
