@@ -39,6 +39,29 @@ _LITTLE_MAGNIFIED = 2.0
 _CACHED_BYTES = 512 * 2**20
 
 
+class _Axis(NamedTuple):
+    """What `axis_factors` is asked for, but for its tolerance."""
+
+    entering: Samples
+    leaving: Samples
+    pixels: int
+    sigma: float
+    order: int
+    boundary: str
+    step: float = 1.0
+
+    def operators(self, tail: float = 0.0) -> list[scipy.sparse.csr_array]:
+        """`K_0, …, K_order` between samples."""
+        entering, leaving, pixels, sigma, order, boundary, _ = self
+        if entering.spacing == leaving.spacing == 1:
+            kernels = stencils(pixels, leaving.count, *self[3:], tail)
+            return [stencil.matrix() for stencil in kernels]
+        return [
+            sampled_operator(entering, leaving, pixels, sigma, a, boundary, tail)
+            for a in range(order + 1)
+        ]
+
+
 class Differences(NamedTuple):
     """`K_a` as the difference `σ^a δ^a` of what `T`, which is narrow, has smoothed."""
 
@@ -150,9 +173,9 @@ def axis_factors(
         `AxisFactors` of read-only arrays. The same arguments give the same object.
     """
     entering, leaving = entering or Samples(size), leaving or Samples(size)
-    axis = (entering, leaving, size, sigma, order, boundary)
+    axis = _Axis(entering, leaving, size, sigma, order, boundary, step)
     long = min(entering.count, leaving.count) >= LONG_AXIS
-    factors = (_of_long_axis if long else _of_short_axis)(*axis, epsilon, step)
+    factors = (_of_long_axis if long else _of_short_axis)(axis, epsilon)
     whole = step == 1 and all(ends.are_all_of(size) for ends in (entering, leaving))
     if whole and factors.analysis is None and factors.synthesis is None:
         composed = differences(size, sigma, order, boundary, epsilon)
@@ -160,46 +183,18 @@ def axis_factors(
     return factors
 
 
-def _operators(
-    entering: Samples,
-    leaving: Samples,
-    pixels: int,
-    sigma: float,
-    order: int,
-    boundary: str,
-    step: float = 1.0,
-    tail: float = 0.0,
-) -> list[scipy.sparse.csr_array]:
-    """`K_0, …, K_order` between samples."""
-    if entering.spacing == leaving.spacing == 1:
-        axis = (pixels, leaving.count, sigma, order, boundary, step, tail)
-        return [stencil.matrix() for stencil in stencils(*axis)]
-    ends = (entering, leaving, pixels, sigma)
-    return [sampled_operator(*ends, a, boundary, tail) for a in range(order + 1)]
-
-
-def _of_short_axis(
-    entering: Samples,
-    leaving: Samples,
-    pixels: int,
-    sigma: float,
-    order: int,
-    boundary: str,
-    epsilon: float,
-    step: float,
-) -> AxisFactors:
+def _of_short_axis(axis: _Axis, epsilon: float) -> AxisFactors:
     """Dense factors, by singular values."""
-    axis = (entering, leaving, pixels, sigma, order, boundary, step)
-    operators = np.stack([matrix.toarray() for matrix in _operators(*axis)])
-    weights = leaving.weights[:, None]
+    operators = np.stack([matrix.toarray() for matrix in axis.operators()])
+    weights = axis.leaving.weights[:, None]
     weighted = weights * operators
     left = _leading_basis(np.concatenate(weighted, axis=1), epsilon)
     right = _leading_basis(np.concatenate(weighted, axis=0).T, epsilon)
     jets, analysis, synthesis = operators, None, None
-    if left.shape[1] < _WORTHWHILE_RANK * leaving.count:
+    if left.shape[1] < _WORTHWHILE_RANK * axis.leaving.count:
         jets = left.T @ (weights * jets)
         synthesis = _frozen(left / weights)
-    if right.shape[1] < _WORTHWHILE_RANK * entering.count:
+    if right.shape[1] < _WORTHWHILE_RANK * axis.entering.count:
         jets = jets @ right
         analysis = _frozen(right.T)
     return AxisFactors(analysis, _frozen(jets), synthesis)
@@ -228,23 +223,14 @@ def differences(
     return Differences(smoothing, tuple(orders))
 
 
-def _of_long_axis(
-    entering: Samples,
-    leaving: Samples,
-    pixels: int,
-    sigma: float,
-    order: int,
-    boundary: str,
-    epsilon: float,
-    step: float,
-) -> AxisFactors:
+def _of_long_axis(axis: _Axis, epsilon: float) -> AxisFactors:
     """Factors of few entries in each row."""
+    entering, leaving, *_, sigma, order, _, step = axis
     tail = _TAIL * epsilon
     on_pixels = entering.spacing == leaving.spacing == step == 1
     spacing = _spacing_between(sigma, order, epsilon) if on_pixels else 1
     if spacing == 1:
-        axis = (entering, leaving, pixels, sigma, order, boundary, step, tail)
-        return AxisFactors(None, _operators(*axis), None)
+        return AxisFactors(None, axis.operators(tail), None)
     half = sigma / math.sqrt(2)
     # What is seen beyond the edges from there, mirrored or zero.
     margin = math.ceil(half * math.sqrt(-2 * math.log(tail))) + order
@@ -253,8 +239,9 @@ def _of_long_axis(
     odd = itertools.count(count | 1, 2)
     count = next(n for n in odd if any(n % tile == 0 for tile in (13, 15, 17, 19)))
     samples, reach = Samples(count, spacing), math.ceil(count * spacing)
-    there = _operators(entering, samples, pixels, half, order, boundary, tail=tail)
-    back = _operators(samples, leaving, reach, half, order, "zero", tail=tail)
+    first = axis._replace(leaving=samples, sigma=half)
+    second = _Axis(samples, leaving, reach, half, order, "zero")
+    there, back = first.operators(tail), second.operators(tail)
     early, late = (
         [2 ** (a / 2) * jet for a, jet in enumerate(derived)]
         for derived in (there, back)
