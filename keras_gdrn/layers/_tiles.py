@@ -11,6 +11,9 @@ import numpy as np
 import scipy.sparse
 from keras import ops
 
+# As many operations on their own are paid for by what they need not copy.
+_FEW_TILES = 32
+
 
 def by_tiles(x, matrices: Sequence[scipy.sparse.sparray]):
     """Each of the matrices times lines along axis 1, stacked.
@@ -20,8 +23,12 @@ def by_tiles(x, matrices: Sequence[scipy.sparse.sparray]):
     """
     columns, blocks = _tiles(matrices)
     front, _, behind, rest = ops.shape(x)
-    blocks = ops.convert_to_tensor(blocks[:, None], x.dtype)
-    y = ops.matmul(blocks, _seen(x, columns))
+    is_leading = isinstance(front, int) and front == len(matrices) == 1
+    if is_leading and len(columns) <= _FEW_TILES:
+        y = _by_parts(x[0], columns, blocks[0])
+    else:
+        blocks = ops.convert_to_tensor(blocks[:, None], x.dtype)
+        y = ops.matmul(blocks, _seen(x, columns))
     y = _without_excess(y, (len(matrices), front), matrices[0].shape[0])
     return ops.reshape(y, (len(matrices), front, -1, behind, rest))
 
@@ -36,6 +43,15 @@ def summed_by_tiles(terms: Sequence, matrices: Sequence[scipy.sparse.sparray]):
     y = ops.matmul(blocks, _seen(ops.concatenate(terms, axis=1), columns))
     y = _without_excess(y, (front,), matrices[0].shape[0])
     return ops.reshape(y, (front, -1, behind, rest))
+
+
+def _by_parts(x, columns: np.ndarray, blocks: np.ndarray):
+    """Tile after tile: what each sees of a leading axis need not be copied."""
+    lines, y = ops.reshape(x, (ops.shape(x)[0], -1)), []
+    for seen, block in zip(columns, blocks, strict=True):
+        part = lines[seen[0] : seen[-1] + 1]
+        y.append(ops.matmul(ops.convert_to_tensor(block, x.dtype), part))
+    return ops.concatenate(y)[None, None]
 
 
 def _seen(x, columns: np.ndarray):
