@@ -14,7 +14,6 @@ differences are taken, which magnifies that by up to 4 σ²: little, as long as 
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Sequence
 
 import keras
@@ -42,28 +41,26 @@ def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices):
     """`Σ_α C_α (K_α1 ⊗ … ⊗ K_αD) x` of one scale, in single precision at least.
 
     Args:
-        x: `(positions, batch, channels)`.
+        x: `(batch, *spatial, channels)`.
         kernel: `C_α` for each of `indices`, `(jet, channels, filters)`.
 
     Returns:
-        `(positions, batch, filters)`.
+        `(batch, *spatial, filters)`.
     """
-    dtype, (positions, *_) = x.dtype, ops.shape(x)
-    wide = keras.backend.result_type(dtype, "float32")
+    dtype, wide = x.dtype, keras.backend.result_type(x.dtype, "float32")
     x, kernel = ops.cast(x, wide), ops.cast(kernel, wide)
     composed = [axis.composed for axis in axes if axis.composed]
     # Σ_α C_α σ^|α| δ^α
     jet = ops.convert_to_tensor(_jet_of_differences(composed, indices), wide)
     smoothed = functools.partial(_smoothed, [axis.smoothing for axis in composed])
     y = _convolved(x, smoothed, ops.tensordot(jet, kernel, 1))
-    y = ops.reshape(ops.moveaxis(y, 0, -2), (positions, -1, kernel.shape[-1]))
-    return ops.cast(y, dtype)
+    # Of no images, TensorFlow 2.21 gives as many channels as it was given.
+    return ops.cast(ops.reshape(y, (*ops.shape(x)[:-1], kernel.shape[-1])), dtype)
 
 
 def _smoothed(smoothing: Sequence[Stencil], x):
-    """`(T ⊗ T) x`, as `(batch, *spatial, channels)`, with a pixel more at each edge."""
+    """`(T ⊗ T) x`, with a pixel more at each edge."""
     smooth = _along_all([_one_pixel_more(stencil) for stencil in smoothing], x)
-    smooth = ops.moveaxis(smooth, -2, 0)
     if not smoothing[0].mirrored:
         return smooth
     edges = [[0, 0], *[[1, 1]] * len(smoothing), [0, 0]]
@@ -78,25 +75,18 @@ def _one_pixel_more(smoothing: Stencil) -> Stencil:
 
 
 def _along_all(stencils: list[Stencil], x):
-    """Each along its axis, as `(*spatial, batch, channels)`."""
-
-    channels = x.shape[-1]
+    """Each along its axis of `(batch, *spatial, channels)`."""
 
     def product(stencils, x):
-        sizes = [stencil.shape[1] for stencil in stencils]
-        for axis, stencil in enumerate(stencils):
-            front, behind = sizes[:axis], sizes[axis + 1 :]
-            lines = (math.prod(front), sizes[axis], math.prod(behind), -1)
-            x = slid(ops.reshape(x, lines), stencil, channels)
-            sizes[axis] = stencil.shape[0]
-        return ops.reshape(x, (*sizes, -1, channels))
+        for axis, stencil in enumerate(stencils, 1):
+            x = slid(x, axis, stencil)
+        return x
 
     @ops.custom_gradient
     def of_variable(x):
         def gradient(*args, upstream=None):
             y_bar = args[0] if upstream is None else upstream
-            x_bar = product([stencil.T for stencil in stencils], y_bar)
-            return ops.reshape(x_bar, ops.shape(x))
+            return product([stencil.T for stencil in stencils], y_bar)
 
         return product(stencils, x), gradient
 

@@ -139,6 +139,22 @@ def joined(parts: list, axis: int = 0):
     return ops.concatenate(parts, axis) if len(parts) > 1 else parts[0]
 
 
+def unfolded(x, scales: int):
+    """`(positions, batch, channels)` from whole maps, scales folded into the batch."""
+    folded, *spatial, channels = ops.shape(x)
+    batch = folded // scales
+    x = ops.reshape(x, (scales, batch, *spatial, channels))
+    positions = scales * math.prod(spatial)
+    return ops.reshape(ops.moveaxis(x, 1, -2), (positions, batch, channels))
+
+
+def folded(x, scales: int, spatial: tuple):
+    """The inverse of `unfolded`."""
+    channels = x.shape[-1]
+    x = ops.reshape(x, (scales, *spatial, -1, channels))
+    return ops.reshape(ops.moveaxis(x, -2, 1), (-1, *spatial, channels))
+
+
 def length(matrix, axis: int):
     """Static where it is known: asking the graph costs an operation."""
     static = matrix.shape[axis]

@@ -31,12 +31,14 @@ from keras_gdrn.kernels import AxisFactors
 from keras_gdrn.layers._fine_scales import is_fine, smoothed_and_mixed
 from keras_gdrn.layers._grids import (
     Grid,
+    folded,
     joined,
     later,
     length,
     on_grids,
     split,
     summed_along,
+    unfolded,
 )
 
 # For each scale, the factors of each axis.
@@ -74,17 +76,36 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
     Returns:
         `(positions, batch, filters)`.
     """
+    return _how(_filtered, factors, indices, constant)(x, kernel)
+
+
+def filtered_maps(x, kernel, factors: Factors, indices, constant=True) -> Any:
+    """`filtered` of whole maps `(batch, *spatial, channels)`, scales in the batch."""
+    return _how(_filtered_maps, factors, indices, constant)(x, kernel)
+
+
+def _how(function: Callable, factors: Factors, indices, constant: bool) -> Callable:
     if constant and keras.backend.backend() == "jax":
-        return _compiled(factors, indices)(x, kernel)
-    return _filtered(factors, indices, constant, x, kernel)
+        return _compiled(function, factors, indices)
+    return functools.partial(function, factors, indices, constant)
 
 
 @functools.lru_cache(maxsize=128)  # a search builds hundreds of networks
-def _compiled(factors: Factors, indices) -> Callable:
+def _compiled(function: Callable, factors: Factors, indices) -> Callable:
     """Outside of compiled functions, JAX would compile each operation for itself."""
     import jax
 
-    return jax.jit(functools.partial(_filtered, factors, indices, True))
+    return jax.jit(functools.partial(function, factors, indices, True))
+
+
+def _filtered_maps(factors: Factors, indices, constant: bool, x, kernel):
+    first, *others = factors
+    if not others and is_fine(first, kernel):
+        return smoothed_and_mixed(x, kernel, first, indices)
+    spatial = tuple(ops.shape(x)[1:-1])
+    maps = unfolded(x, len(factors))
+    y = _filtered(factors, indices, constant, maps, kernel)
+    return folded(y, len(factors), spatial)
 
 
 def _filtered(factors: Factors, indices, constant: bool, x, kernel):
@@ -98,7 +119,9 @@ def _filtered(factors: Factors, indices, constant: bool, x, kernel):
     for (fine, run), size, part in zip(runs, sizes, split(x, sizes), strict=True):
         maps = ops.reshape(part, (size, *ops.shape(x)[1:]))
         if fine:
-            y.append(smoothed_and_mixed(maps, kernel, run[0], indices))
+            spatial = tuple(map(_size, run[0]))
+            whole = folded(maps, 1, spatial)
+            y.append(unfolded(smoothed_and_mixed(whole, kernel, run[0], indices), 1))
         elif constant:
             y.append(_filtered_by_coefficients(maps, kernel, run, indices))
         else:

@@ -1,5 +1,7 @@
 """Products with narrow kernels, which slide along an axis."""
 
+import math
+
 import keras
 import numpy as np
 from keras import ops
@@ -11,15 +13,23 @@ from keras_gdrn.kernels import Stencil
 _GROUP = 256
 
 
-def slid(x, stencil: Stencil, channels: int):
-    """The stencil times lines along axis 1.
+def slid(x, axis: int, stencil: Stencil):
+    """The stencil times lines along a spatial axis of `(batch, *spatial, channels)`."""
+    *_, channels = shape = ops.shape(x)
+    if 1 < axis == len(shape) - 2 and channels < _GROUP // 4:
+        # Along the last axis only the channels lie behind one another.
+        x = slid(ops.swapaxes(x, axis - 1, axis), axis - 1, stencil)
+        return ops.swapaxes(x, axis - 1, axis)
+    front, behind = shape[1:axis], shape[axis + 1 : -1]
+    lines = (-1, shape[axis], math.prod(behind), channels)
+    y = _slid(ops.reshape(x, lines), stencil)
+    return ops.reshape(y, (-1, *front, ops.shape(y)[1], *behind, channels))
 
-    Args:
-        x: `(in front, size, behind, everything else)`.
-        channels: The last of everything else.
-    """
+
+def _slid(x, stencil: Stencil):
+    """Along axis 1 of `(in front, size, behind, channels)`."""
     if not (stencil.entering or stencil.leaving or stencil.mirrored):
-        return _correlated(x, stencil.kernel, channels, "same")
+        return _correlated(x, stencil.kernel, "same")
     beyond = stencil.radius - stencil.leaving
     if not stencil.mirrored:
         beyond += stencil.entering
@@ -29,7 +39,7 @@ def slid(x, stencil: Stencil, channels: int):
         x = x[:, -beyond:beyond]
     elif beyond:
         x = _extended(x, beyond, stencil.mirrored)
-    return _correlated(x, stencil.kernel, channels)
+    return _correlated(x, stencil.kernel)
 
 
 def _extended(x, beyond: int, mirrored: bool):
@@ -38,7 +48,7 @@ def _extended(x, beyond: int, mirrored: bool):
     return ops.pad(x, edges, "symmetric" if mirrored else "constant")
 
 
-def _correlated(x, kernel: np.ndarray, channels: int, padding: str = "valid"):
+def _correlated(x, kernel: np.ndarray, padding: str = "valid"):
     """Along axis 1, with zeros around it if the padding is "same"."""
     if keras.backend.backend() == "jax":
         # XLA makes one loop of them; its own convolutions of single channels are slow.
@@ -46,19 +56,15 @@ def _correlated(x, kernel: np.ndarray, channels: int, padding: str = "valid"):
             x = _extended(x, len(kernel) // 2, mirrored=False)
         count, weights = x.shape[1] - len(kernel) + 1, kernel.astype(x.dtype)
         return sum(weight * x[:, k : k + count] for k, weight in enumerate(weights))
-    front, size, behind, rest = ops.shape(x)
-    known = isinstance(front, int) and isinstance(behind, int)
-    if known and front > behind == 1 and channels < _GROUP // 4:
-        # Along the last axis only the channels of each image lie behind one another.
-        x = ops.transpose(x, (2, 1, 0, 3))
-        y = ops.reshape(_correlated(x, kernel, channels, padding), (1, -1, front, rest))
-        return ops.transpose(y, (2, 1, 0, 3))
+    front, size, behind, channels = ops.shape(x)
     # A number that is known: export to other formats needs it.
+    known = isinstance(behind, int)
     group = channels * (_divisor(behind, _GROUP // channels) if known else 1)
     weights = ops.convert_to_tensor(kernel[:, None, None, None], x.dtype)
     weights = ops.broadcast_to(weights, (len(kernel), 1, group, 1))
     x = ops.reshape(x, (front, size, -1, group))
-    return ops.depthwise_conv(x, weights, 1, padding, "channels_last")
+    y = ops.depthwise_conv(x, weights, 1, padding, "channels_last")
+    return ops.reshape(y, (front, -1, behind, channels))
 
 
 def _divisor(number: int, largest: int) -> int:

@@ -257,19 +257,3 @@ def _cut(x, spatial: tuple, sizes: tuple):
     margins = [(whole - size) // 2 for whole, size in zip(spatial, sizes, strict=True)]
     part = x[tuple(slice(m, m + size) for m, size in zip(margins, sizes, strict=True))]
     return ops.reshape(part, (math.prod(sizes), -1))
-
-
-def unfolded(x, scales: int):
-    """`(positions, batch, channels)` from whole maps, scales folded into the batch."""
-    folded, *spatial, channels = ops.shape(x)
-    batch = folded // scales
-    x = ops.reshape(x, (scales, batch, *spatial, channels))
-    positions = scales * math.prod(spatial)
-    return ops.reshape(ops.moveaxis(x, 1, -2), (positions, batch, channels))
-
-
-def folded(x, scales: int, spatial: tuple):
-    """The inverse of `unfolded`."""
-    channels = x.shape[-1]
-    x = ops.reshape(x, (scales, *spatial, -1, channels))
-    return ops.reshape(ops.moveaxis(x, -2, 1), (-1, *spatial, channels))

@@ -26,7 +26,7 @@ from keras_gdrn.layers._scale_scope import (
     current_windows,
     whole_maps,
 )
-from keras_gdrn.layers._windows import Windows, folded, unfolded
+from keras_gdrn.layers._windows import Windows
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -257,28 +257,26 @@ class GaussDerConv(ScaledLayer):
     def _filtered(self, x, kernel):
         """Of packed maps, as `ScaleChannels` hands them over, or of whole maps."""
         entering, leaving = current_windows()
-        if entering is not None and leaving is not None:
-            positions, *_, channels = ops.shape(x)
-            flat = ops.reshape(x, (positions, -1, channels))
-            y = self._between(flat, kernel, entering, leaving)
-            ones = (1,) * (len(x.shape) - 3)
-            return ops.reshape(y, (ops.shape(y)[0], -1, *ones, y.shape[-1]))
-        whole = whole_maps(tuple(ops.shape(x)[1:-1]))
-        scales = len(whole.sigma0)
-        y = self._between(unfolded(x, scales), kernel, whole, whole)
-        return folded(y, scales, whole.spatial)
+        if entering is None or leaving is None:
+            whole = whole_maps(tuple(ops.shape(x)[1:-1]))
+            how = self._factors(whole, whole)
+            return _jets.filtered_maps(x, kernel, *how)
+        positions, *_, channels = ops.shape(x)
+        flat = ops.reshape(x, (positions, -1, channels))
+        y = _jets.filtered(flat, kernel, *self._factors(entering, leaving))
+        ones = (1,) * (len(x.shape) - 3)
+        return ops.reshape(y, (ops.shape(y)[0], -1, *ones, y.shape[-1]))
 
-    def _between(self, x, kernel, entering: Windows, leaving: Windows):
+    def _factors(self, entering: Windows, leaving: Windows) -> tuple:
+        """Those of all scales, the indices, and whether they are constants."""
         static = all(isinstance(size, int) for size in entering.spatial)
-        constant = static and not self.trainable_sigma
         windows = (entering, leaving)
         asked = (self.sigma, *windows, self.order, self.boundary, self.epsilon)
-        if constant:
+        if static and not self.trainable_sigma:
             check_reach(max(entering.sigma0) * self.sigma, entering.spatial)
-            factors = constant_factors(*asked)
-        else:
-            # At least float32: small σ and long axes need it.
-            dtype = "float64" if self.compute_dtype == "float64" else "float32"
-            learned = self.log_sigma if self.trainable_sigma else None
-            factors = factors_in_graph(*asked, dtype, self.separable, learned)
-        return _jets.filtered(x, kernel, factors, self.indices, constant)
+            return constant_factors(*asked), self.indices, True
+        # At least float32: small σ and long axes need it.
+        dtype = "float64" if self.compute_dtype == "float64" else "float32"
+        learned = self.log_sigma if self.trainable_sigma else None
+        factors = factors_in_graph(*asked, dtype, self.separable, learned)
+        return factors, self.indices, False
