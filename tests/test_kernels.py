@@ -388,7 +388,7 @@ def test_differences_of_what_is_smoothed_are_the_derivatives(boundary):
         taken = correlate1d(matrix.toarray(), difference, axis=0, mode=outside)
         taken = taken[1:-1] if boundary == "zero" else taken
         np.testing.assert_allclose(taken, expected, rtol=0, atol=2e-5)
-    assert kernels.differences(40, 2.1, 2, boundary, 1e-4) is None
+    assert kernels.differences(40, 2.6, 2, boundary, 1e-4) is None
     assert kernels.differences(40, 1.4, 3, boundary, 1e-4) is None
     assert kernels.differences(12, 1.4, 2, boundary, 1e-4) is None
 

@@ -23,6 +23,9 @@ from keras_gdrn.kernels._discrete import central_difference, fourier_response
 # low-rank basis costs more than the smaller channel mix saves.
 _WORTHWHILE_RANK = 0.85
 
+# Up to this share of the length, few coefficients are faster than what is `composed`.
+_FEW_COEFFICIENTS = 0.55
+
 # Of the tolerance: what may be left out at the ends of kernels. More would save a tap,
 # and be the largest error of layers at fine scales, which have none otherwise.
 _TAIL = 0.02
@@ -33,7 +36,7 @@ LONG_AXIS = 256
 
 # Up to this σ, in pixels, differences of smoothed values are as good as their kernels:
 # they magnify what is lost by rounding by up to 4 σ².
-_LITTLE_MAGNIFIED = 2.0
+_LITTLE_MAGNIFIED = 2.5
 
 # Enough for the whole networks of the paper at several image sizes.
 _CACHED_BYTES = 512 * 2**20
@@ -177,7 +180,7 @@ def axis_factors(
     long = min(entering.count, leaving.count) >= LONG_AXIS
     factors = (_of_long_axis if long else _of_short_axis)(axis, epsilon)
     whole = step == 1 and all(ends.are_all_of(size) for ends in (entering, leaving))
-    if whole and factors.analysis is None and factors.synthesis is None:
+    if whole and min(factors.ranks) > _FEW_COEFFICIENTS * size:
         composed = differences(size, sigma, order, boundary, epsilon)
         return dataclasses.replace(factors, composed=composed)
     return factors

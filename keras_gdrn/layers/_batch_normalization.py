@@ -21,10 +21,20 @@ class BatchNormalization(keras.layers.BatchNormalization):
     slows down narrow networks at fine scales.
     """
 
-    def call(self, inputs, training=None, mask=None):
+    def call(self, inputs, training=None, mask=None, bias=None):
+        """Of the inputs and a bias, `(channels,)`, which need not be added in training.
+
+        The mean takes it away again: outputs do not depend on it, only the mean does.
+        """
         if not (training and self.trainable and mask is None and self._fuses(inputs)):
-            return super().call(inputs, training=training, mask=mask)
-        outputs, mean, variance = _fused(inputs, self.gamma, self.beta, self.epsilon)
+            biased = inputs if bias is None else inputs + bias
+            return super().call(biased, training=training, mask=mask)
+        gamma, beta = self.gamma, self.beta
+        if bias is not None:  # with a gradient, of zero
+            bias = ops.cast(bias, beta.dtype)
+            beta = beta + 0.0 * bias
+        outputs, mean, variance = _fused(inputs, gamma, beta, self.epsilon)
+        mean = mean if bias is None else mean + bias
         kept, new = self.momentum, 1.0 - self.momentum
         self.moving_mean.assign(self.moving_mean * kept + mean * new)
         self.moving_variance.assign(self.moving_variance * kept + variance * new)

@@ -159,7 +159,11 @@ class GaussDerConv(ScaledLayer):
             )
 
     def call(self, inputs):
-        return self.activation(self._convolved(inputs, gain=None, shift=None))
+        return self.activation(self._convolved(inputs, bias=self.bias))
+
+    def without_bias(self, inputs):
+        """The convolution alone."""
+        return self._convolved(inputs)
 
     def normalized(self, inputs, gain, shift):
         """`gain * y + shift` of the convolution `y`, at the price of the convolution.
@@ -167,33 +171,27 @@ class GaussDerConv(ScaledLayer):
         Args:
             gain, shift: `(filters,)`.
         """
-        return self._convolved(inputs, gain, shift)
+        bias = shift if self.bias is None else self.bias * gain + shift
+        return self._convolved(inputs, gain, bias)
 
-    def _convolved(self, inputs, gain, shift):
+    def _convolved(self, inputs, gain=None, bias=None):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        jet_kernel, pointwise, bias = self._weights(gain, shift)
-        y = self._filtered(x, jet_kernel)
+        last = self.kernel if gain is None else self.kernel * gain
+        y = self._filtered(x, self._counted(last))
         if self.separable:
             y = y if self.depthwise_bias is None else y + self.depthwise_bias
-            y = _jets.pointwise(y, pointwise)
+            y = _jets.pointwise(y, ops.convert_to_tensor(last))
         y = y if bias is None else y + bias
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
-    def _weights(self, gain, shift):
-        """`m(α) C_α`, the pointwise kernel of a separable layer, and the bias."""
-        jet = self.depthwise_kernel if self.separable else self.kernel
+    def _counted(self, kernel):
+        """`m(α) C_α`; of a separable layer, those of the first stage."""
+        jet = self.depthwise_kernel if self.separable else kernel
         multinomials = [kernels.multinomial(alpha) for alpha in self.indices]
         multinomials = ops.convert_to_tensor(multinomials, self.compute_dtype)
-        jet = jet * ops.reshape(multinomials, (-1,) + (1,) * (len(jet.shape) - 1))
-        pointwise = ops.convert_to_tensor(self.kernel) if self.separable else None
-        if gain is None:
-            return jet, pointwise, self.bias
-        bias = shift if self.bias is None else self.bias * gain + shift
-        if self.separable:
-            return jet, pointwise * gain, bias
-        return jet * gain, None, bias
+        return jet * ops.reshape(multinomials, (-1,) + (1,) * (len(jet.shape) - 1))
 
     def quantize(self, mode=None, **kwargs):
         # `Model.quantize` warns by this, and goes on with the other layers.

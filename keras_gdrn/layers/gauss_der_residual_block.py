@@ -157,12 +157,15 @@ class GaussDerResidualBlock(ScaledLayer):
 
 
 def _normalized(conv: GaussDerConv, normalization, x, training):
-    """Batch normalization of the convolution; in inference as a part of its weights.
+    """Batch normalization of the convolution, without passes over maps for its bias.
 
-    Passes over whole maps are what inference can do without.
+    In inference it is a part of the convolution's weights.
     """
-    if training or conv.activity_regularizer is not None:
+    if conv.activity_regularizer is not None:
         return normalization(conv(x), training=training)
+    if training:
+        bias = None if conv.bias is None else ops.convert_to_tensor(conv.bias)
+        return normalization(conv.without_bias(x), training=True, bias=bias)
     deviation = ops.sqrt(normalization.moving_variance + normalization.epsilon)
     gain = normalization.gamma / deviation
     shift = normalization.beta - normalization.moving_mean * gain

@@ -78,6 +78,20 @@ def test_inference_is_that_of_keras(shape):
     assert_equal_outputs(ours, theirs, shape, training=True)
 
 
+@pytest.mark.parametrize("trainable", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_bias_is_as_if_it_were_added(training, trainable):
+    """Also to the mean; fused, with a gradient of zero, else by addition."""
+    shape = SHAPES["image"]
+    ours, theirs = pair(shape)
+    ours.trainable = theirs.trainable = trainable
+    x, bias = drawn(shape), keras.ops.convert_to_tensor(drawn((5,), seed=2))
+    actual = numpy(ours(x, training=training, bias=bias))
+    expected = numpy(theirs(x + numpy(bias), training=training))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(ours.moving_mean, theirs.moving_mean, rtol=1e-5)
+
+
 def operations(layer, shape) -> list[str]:
     import tensorflow as tf
 

@@ -60,7 +60,8 @@ def test_where_it_is_applied():
     assert is_applied((64,)) and is_applied((64, 64)) and is_applied((300, 300))
     assert is_applied((64, 64), boundary="symmetric", zero_order=True, order=1)
     # Long kernels have better ways.
-    assert not is_applied((300, 300), sigma=2.1)
+    assert is_applied((64, 64), sigma=2.4) and is_applied((300, 300), sigma=2.4)
+    assert not is_applied((300, 300), sigma=2.6)
     assert not is_applied((64, 64), sigma=6.0)
     assert not is_applied((8, 64))  # narrower than the kernel
     assert not is_applied((64, 64), order=3)
@@ -103,7 +104,7 @@ def test_rounding_is_magnified_little_where_differences_are_taken():
         lost = np.diff(rounded, 2, axis=0) - exact
         return np.linalg.norm(lost) / np.linalg.norm(exact)
 
-    assert error(2.0) < 0.02 and error(8.0) > 0.1, [error(s) for s in (1.0, 2.0, 8.0)]
+    assert error(2.5) < 0.02 and error(8.0) > 0.1, [error(s) for s in (1.0, 2.5, 8.0)]
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="its graphs")
