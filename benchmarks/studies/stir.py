@@ -2,6 +2,7 @@
 
     python benchmarks/studies/stir.py emoji 1                 # scenario 1, seed 0
     python benchmarks/studies/stir.py mnist 3 --seed 2 --data-dir ~/tensorflow_datasets
+    python benchmarks/studies/stir.py emoji 1 --network cnn   # a peer
     python benchmarks/studies/stir.py --collect               # tables and pictures
 
 A network with the maximum over all positions is trained on the sizes of the scenario
@@ -18,7 +19,6 @@ and its card for `from_preset`; again the same command: it goes on.
 """
 
 import argparse
-import dataclasses
 import datetime
 import json
 import os
@@ -30,6 +30,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from stir_networks import OURS, PEERS, SCALES, lit, of_scenario, resized
 from stir_report import picture, table
 
 from keras_gdrn.commands import errors_in_one_line, positive
@@ -37,11 +38,8 @@ from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir_arrays
 from keras_gdrn.models import (
     Card,
     Preprocess,
-    gauss_der_resnet,
     save_to_preset,
-    with_input_shape,
     with_preprocess,
-    with_sigma0,
 )
 from keras_gdrn.training import Recipe, fit
 from keras_gdrn.tuning import parameters
@@ -55,43 +53,6 @@ _EMOJI = """
 """
 CLASSES = {"emoji": _EMOJI.split(), "mnist": list("0123456789")}
 SHIFTS = (0, 4, 8, 12)  # pixels along both axes, of objects of 40
-SCALES = tuple(2 ** (k / 2) for k in range(-2, 4))
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """The scales that are trained, the side of the training images, and epochs."""
-
-    trained: slice
-    side: int
-    emoji: int
-    mnist: int
-
-
-# Epochs on emoji were chosen on the validation split; those on MNIST are a guess.
-SETTINGS = {
-    1: Setting(slice(1, 3), 40, emoji=10, mnist=2),
-    2: Setting(slice(3, 5), 56, emoji=6, mnist=2),
-    3: Setting(slice(4, 6), 64, emoji=6, mnist=2),
-    4: Setting(slice(0, 6), 64, emoji=4, mnist=1),
-}
-
-
-def network(data: str, setting: Setting) -> keras.Model:
-    return gauss_der_resnet(
-        (setting.side, setting.side, 1),
-        len(CLASSES[data]),
-        widths=(12, 16, 24, 32),
-        ratio=1.35,
-        sigma0=SCALES[setting.trained],
-        spatial_selection="max",
-        head_initializer="he_uniform",
-    )
-
-
-def lit(image: np.ndarray) -> list[np.ndarray]:
-    """For each axis the first and the last pixel that is not black."""
-    return [np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2))]
 
 
 def load(options, split: str, sizes: tuple[int, ...], side: int = 64) -> tuple:
@@ -115,28 +76,33 @@ def accuracies(
 def run(options) -> dict:
     """Trains, and tests at all sizes; what the table needs of it."""
     scenario, data = int(options.scenario), options.data
-    sizes, setting = STIR_SCENARIOS[scenario], SETTINGS[scenario]
-    recipe = Recipe(options.epochs or getattr(setting, data), batch_size=24)
-    images, labels = load(options, "train", sizes, setting.side)
-    images = images.reshape(-1, *images.shape[2:])
+    network, sizes = of_scenario(options.network, scenario), STIR_SCENARIOS[scenario]
+    images, labels = load(options, "train", sizes, network.side)
+    images, labels = images.reshape(-1, *images.shape[2:]), labels.ravel()
+    if network.copies:
+        images = resized(images, network.copies, options.seed)
+        labels = np.tile(labels, network.copies)
+    epochs = options.epochs or network.epochs[data]
+    recipe = Recipe(epochs, batch_size=24, learning_rate=network.learning_rate)
     keras.utils.set_random_seed(options.seed)
-    model, arrays = network(data, setting), (images, labels.ravel())
-    folder = options.out / f"{data}-{scenario}-seed{options.seed}"
+    model, folder = network.build(len(CLASSES[data])), options.out / run_name(options)
     how = {"out": folder, "seed": options.seed, "verbose": 2}
-    history = fit(model, recipe, arrays, **how).history
-    model = with_sigma0(with_input_shape(model, (64, 64, 1)), SCALES)
+    history = fit(model, recipe, (images, labels), **how).history
+    model = network.tested(model)
     validation = accuracies(model, *load(options, "validation", sizes))
     begin = time.perf_counter()
     test = accuracies(model, *load(options, "test", STIR_SIZES))
-    publish(model, options, test, folder / "network")
+    if options.network == OURS:
+        publish(model, options, test, folder / "network")
     return {
         "data": data,
         "scenario": scenario,
+        "network": options.network,
         "seed": options.seed,
-        "epochs": recipe.epochs,
+        "epochs": epochs,
         "parameters": parameters(model),
-        "trained sigma0": SCALES[setting.trained],
-        "tested sigma0": SCALES,
+        "trained sigma0": network.trained_sigma0,
+        "tested sigma0": SCALES if network.trained_sigma0 else (),
         "minutes of training": sum(history["seconds"]) / 60,
         "minutes of the test": (time.perf_counter() - begin) / 60,
         "date": datetime.date.today().isoformat(),
@@ -145,6 +111,11 @@ def run(options) -> dict:
         "validation accuracy": float(validation.mean()),
         "accuracies": test.tolist(),
     }
+
+
+def run_name(options) -> str:
+    network = "" if options.network == OURS else f"-{options.network}"
+    return f"{options.data}-{options.scenario}{network}-seed{options.seed}"
 
 
 def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None:
@@ -178,7 +149,8 @@ def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None
         },
     )
     # Scales, of those in training, times this size make the sizes in training.
-    size = np.mean(sizes) / np.mean(SCALES[SETTINGS[int(options.scenario)].trained])
+    network = of_scenario(OURS, int(options.scenario))
+    size = np.mean(sizes) / np.mean(network.trained_sigma0)
     preprocess = Preprocess(CLASSES[options.data], object_size=size, extension="zero")
     save_to_preset(with_preprocess(model, preprocess), folder, card)
 
@@ -188,16 +160,20 @@ def moved(images: np.ndarray, by: int) -> np.ndarray:
     center = images.shape[1] // 2
     return np.stack(
         [
-            np.roll(
-                image, [center + by - int(np.mean(ends)) for ends in lit(image)], (0, 1)
-            )
+            np.roll(image, [center + by - middle(part) for part in lit(image)], (0, 1))
             for image in images
         ]
     )
 
 
+def middle(part: slice) -> int:
+    return (part.start + part.stop - 1) // 2
+
+
 def write(results: list[dict], out: Path, name: str) -> None:
-    picture(results).savefig(out / f"{name}.png")
+    ours = [result for result in results if result["network"] == OURS]
+    if ours:
+        picture(ours).savefig(out / f"{name}.png")
     print(table(results))
 
 
@@ -207,6 +183,7 @@ def main() -> None:
     add = parser.add_argument
     add("data", nargs="?", choices=CLASSES, default="emoji")
     add("scenario", nargs="?", choices="1234", default="1")
+    add("--network", choices=[OURS, *PEERS], default=OURS)
     add("--seed", type=int, default=0)
     add("--epochs", type=positive(int))
     add("--limit", type=positive(int), help="images of each size")
@@ -218,12 +195,13 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.collect:
         result = run(options)
-        name = f"{options.data}-{options.scenario}-seed{options.seed}"
+        name = run_name(options)
         text = json.dumps(result, indent=1)
         (options.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         return write([result], options.out, name)
     files = sorted(options.out.glob("*-seed*.json"))
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    results = [{"network": OURS, **result} for result in results]
     for data in CLASSES:
         if runs := [result for result in results if result["data"] == data]:
             write(runs, options.out, data)

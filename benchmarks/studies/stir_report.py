@@ -1,5 +1,7 @@
 """The table and the pictures of `stir.py`, with the published accuracies."""
 
+import itertools
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -7,19 +9,22 @@ from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir_published
 from keras_gdrn.visualization import markdown_table
 
 
-def by_scenario(results: list[dict]) -> dict[tuple[str, int], list[dict]]:
-    groups: dict = {}
-    for result in sorted(results, key=lambda r: (r["data"], r["scenario"], r["seed"])):
-        groups.setdefault((result["data"], result["scenario"]), []).append(result)
-    return groups
+def grouped(results: list[dict], *names: str) -> list[tuple[tuple, list[dict]]]:
+    """Those that have these entries in common, in their order."""
+
+    def key(result: dict) -> tuple:
+        return tuple(result[name] for name in names)
+
+    ordered = sorted(results, key=lambda result: (*key(result), result["seed"]))
+    return [(entries, list(runs)) for entries, runs in itertools.groupby(ordered, key)]
 
 
 def picture(results: list[dict]) -> Figure:
     """For each scenario the accuracy of each run, over the published ones in gray."""
-    groups = by_scenario(results)
+    groups = grouped(results, "data", "scenario")
     figure = Figure((1 + 3.2 * len(groups), 3.4), dpi=100, layout="constrained")
     plots = np.ravel(figure.subplots(1, len(groups), sharey=True))
-    for plot, ((data, scenario), runs) in zip(plots, groups.items(), strict=True):
+    for plot, ((data, scenario), runs) in zip(plots, groups, strict=True):
         trained = STIR_SCENARIOS[scenario]
         plot.axvspan(trained[0], trained[-1], color="0.92", lw=0)
         others = np.transpose(list(stir_published(data, scenario).values()))
@@ -37,18 +42,20 @@ def picture(results: list[dict]) -> Figure:
 
 
 def table(results: list[dict]) -> str:
-    """A row for each scenario: means over seeds, and the best of those published."""
-    header = "trained at|seeds|mean of 48 sizes|worst size|published: best mean|"
-    rows = [(header + "published: best worst size|weights|minutes").split("|")]
-    for (data, scenario), runs in by_scenario(results).items():
-        ours = 100 * np.array([result["accuracies"] for result in runs])
+    """A row for each scenario and network: means over seeds; the best published."""
+    header = "trained at|network|seeds|mean of 48 sizes|worst size|published: best mean"
+    rows = [f"{header}|published: best worst size|weights|minutes".split("|")]
+    groups = grouped(results, "data", "scenario", "network")
+    for (data, scenario, network), runs in groups:
+        accuracies = 100 * np.array([result["accuracies"] for result in runs])
         others = np.stack(list(stir_published(data, scenario).values()))
         sizes = STIR_SCENARIOS[scenario]
         rows.append(
             [
                 f"{data}, {sizes[0]} to {sizes[-1]}",
+                network,
                 " ".join(str(result["seed"]) for result in runs),
-                *(spread(ours.mean(axis=1)), spread(ours.min(axis=1))),
+                *(spread(accuracies.mean(axis=1)), spread(accuracies.min(axis=1))),
                 *(
                     f"{best:.1f}"
                     for best in (others.mean(1).max(), others.min(1).max())

@@ -3,7 +3,11 @@
 import json
 import re
 
+import numpy as np
 import pytest
+
+from keras_gdrn.data import stir_arrays
+from keras_gdrn.tuning import parameters
 
 
 @pytest.mark.slow
@@ -23,7 +27,29 @@ def test_a_run_is_collected(command, tmp_path):
     done = command(study, "--collect", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"\| emoji, 49 to 64 \| +0 1 \| .* ± .* 69.1 \| +6.9 ", done.stdout
+        r"\| emoji, 49 to 64 \| gauss_der \| +0 1 \| .* ± .* 69.1 \| +6.9 ", done.stdout
     )
     assert (tmp_path / "emoji.png").stat().st_size > 10_000
     assert not (tmp_path / "mnist.png").exists()
+
+
+def test_objects_are_resized_to_any_size_anywhere(studies):
+    resized = studies("stir_networks").resized
+    images, _ = stir_arrays("emoji", "train", (20, 24))
+    copies = resized(images, 3, seed=0)
+    assert copies.shape == (3 * len(images), 64, 64, 1)
+    assert copies.min() >= 0 and copies.max() <= 1
+    places = [studies("stir_networks").lit(image) for image in copies]
+    sizes = [max(part.stop - part.start for part in place) for place in places]
+    assert min(sizes) < 20 and max(sizes) > 60  # a rim may be rounded to black
+    starts = np.array([[part.start for part in place] for place in places])
+    assert len(np.unique(starts, axis=0)) > len(copies) / 2
+
+
+@pytest.mark.parametrize("name", ["cnn", "pyramid"])
+def test_peers_have_about_as_many_weights_as_the_network(name, studies):
+    networks = studies("stir_networks")
+    peer = networks.PEERS[name].build(36)
+    assert peer.output_shape == (None, 36)
+    ours = parameters(networks.GAUSS_DER[1].build(36))
+    assert parameters(peer) == pytest.approx(ours, rel=0.1)
