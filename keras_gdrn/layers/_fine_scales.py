@@ -21,7 +21,7 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn.kernels import AxisFactors, Differences, Stencil
-from keras_gdrn.layers._grids import later
+from keras_gdrn.layers._grids import folded, later
 from keras_gdrn.layers._stencils import slid
 
 
@@ -37,12 +37,13 @@ def can_be_one(dimensions: int, separable: bool) -> bool:
     return dimensions <= 2 and not separable
 
 
-def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices):
+def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices, sizes=None):
     """`Σ_α C_α (K_α1 ⊗ … ⊗ K_αD) x` of one scale, in single precision at least.
 
     Args:
-        x: `(batch, *spatial, channels)`.
+        x: `(batch, *spatial, channels)`, or `(positions, batch, channels)`.
         kernel: `C_α` for each of `indices`, `(jet, channels, filters)`.
+        sizes: The spatial ones, if positions come first.
 
     Returns:
         `(batch, *spatial, filters)`.
@@ -52,10 +53,15 @@ def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices):
     composed = [axis.composed for axis in axes if axis.composed]
     # Σ_α C_α σ^|α| δ^α
     jet = ops.convert_to_tensor(_jet_of_differences(composed, indices), wide)
-    smoothed = functools.partial(_smoothed, [axis.smoothing for axis in composed])
+
+    def smoothed(x):
+        maps = folded(x, 1, sizes) if sizes else x
+        return _smoothed([axis.smoothing for axis in composed], maps)
+
     y = _convolved(x, smoothed, ops.tensordot(jet, kernel, 1))
     # Of no images, TensorFlow 2.21 gives as many channels as it was given.
-    return ops.cast(ops.reshape(y, (*ops.shape(x)[:-1], kernel.shape[-1])), dtype)
+    shape = (-1, *(sizes or ops.shape(x)[1:-1]), kernel.shape[-1])
+    return ops.cast(ops.reshape(y, shape), dtype)
 
 
 def _smoothed(smoothing: Sequence[Stencil], x):
@@ -94,7 +100,7 @@ def _along_all(stencils: list[Stencil], x):
 
 
 def _convolved(x, smoothed: Callable, kernel):
-    """Smoothed `x`, of `(batch, *spatial, channels)`, without what is outside."""
+    """The convolution of smoothed `x`, without what is outside."""
     if len(kernel.shape) == 4 and keras.backend.backend() == "tensorflow":
         return _convolved_by_tensorflow(x, smoothed, kernel)
     return ops.conv(smoothed(x), kernel, padding="valid", data_format="channels_last")

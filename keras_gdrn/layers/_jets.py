@@ -119,9 +119,9 @@ def _filtered(factors: Factors, indices, constant: bool, x, kernel):
     for (fine, run), size, part in zip(runs, sizes, split(x, sizes), strict=True):
         maps = ops.reshape(part, (size, *ops.shape(x)[1:]))
         if fine:
-            spatial = tuple(map(_size, run[0]))
-            whole = folded(maps, 1, spatial)
-            y.append(unfolded(smoothed_and_mixed(whole, kernel, run[0], indices), 1))
+            sizes = tuple(map(_size, run[0]))
+            mixed = smoothed_and_mixed(maps, kernel, run[0], indices, sizes)
+            y.append(unfolded(mixed, 1))
         elif constant:
             y.append(_filtered_by_coefficients(maps, kernel, run, indices))
         else:
