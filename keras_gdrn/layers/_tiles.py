@@ -23,9 +23,8 @@ def by_tiles(x, matrices: Sequence[scipy.sparse.sparray]):
     """
     columns, blocks = _tiles(matrices)
     front, _, behind, rest = ops.shape(x)
-    is_leading = isinstance(front, int) and front == len(matrices) == 1
-    if is_leading and len(columns) <= _FEW_TILES:
-        y = _by_parts(x[0], columns, blocks[0])
+    if len(matrices) == 1 and _is_leading(front, columns):
+        y = _by_parts([x], columns, blocks)[None]
     else:
         blocks = ops.convert_to_tensor(blocks[:, None], x.dtype)
         y = ops.matmul(blocks, _seen(x, columns))
@@ -37,20 +36,31 @@ def summed_by_tiles(terms: Sequence, matrices: Sequence[scipy.sparse.sparray]):
     """The sum of each matrix times the lines of its term along axis 1."""
     columns, blocks = _tiles(matrices)
     front, size, behind, rest = ops.shape(terms[0])
-    # The lines of all terms end to end, and so what a tile sees of them.
-    columns = np.concatenate([columns + size * k for k in range(len(terms))], axis=1)
-    blocks = ops.convert_to_tensor(np.concatenate(blocks, axis=-1), terms[0].dtype)
-    y = ops.matmul(blocks, _seen(ops.concatenate(terms, axis=1), columns))
+    if _is_leading(front, columns):
+        y = _by_parts(terms, columns, blocks)
+    else:
+        # The lines of all terms end to end, and so what a tile sees of them.
+        columns = [columns + size * k for k in range(len(terms))]
+        seen = _seen(ops.concatenate(terms, axis=1), np.concatenate(columns, axis=1))
+        blocks = np.concatenate(blocks, axis=-1)
+        y = ops.matmul(ops.convert_to_tensor(blocks, seen.dtype), seen)
     y = _without_excess(y, (front,), matrices[0].shape[0])
     return ops.reshape(y, (front, -1, behind, rest))
 
 
-def _by_parts(x, columns: np.ndarray, blocks: np.ndarray):
-    """Tile after tile: what each sees of a leading axis need not be copied."""
-    lines, y = ops.reshape(x, (ops.shape(x)[0], -1)), []
-    for seen, block in zip(columns, blocks, strict=True):
-        part = lines[seen[0] : seen[-1] + 1]
-        y.append(ops.matmul(ops.convert_to_tensor(block, x.dtype), part))
+def _is_leading(front, columns: np.ndarray) -> bool:
+    """Whether what each tile sees lies in one piece."""
+    return isinstance(front, int) and front == 1 and len(columns) <= _FEW_TILES
+
+
+def _by_parts(terms: Sequence, columns: np.ndarray, blocks: np.ndarray):
+    """Tile after tile, of a leading axis: not all that they see has to be copied."""
+    lines = [ops.reshape(term, (ops.shape(term)[1], -1)) for term in terms]
+    y = []
+    for tile, (first, *_, last) in enumerate(columns):
+        parts = ops.concatenate([term[first : last + 1] for term in lines])
+        block = np.concatenate(blocks[:, tile], axis=-1)
+        y.append(ops.matmul(ops.convert_to_tensor(block, parts.dtype), parts))
     return ops.concatenate(y)[None, None]
 
 
