@@ -119,8 +119,8 @@ def _filtered(factors: Factors, indices, constant: bool, x, kernel):
     for (fine, run), size, part in zip(runs, sizes, split(x, sizes), strict=True):
         maps = ops.reshape(part, (size, *ops.shape(x)[1:]))
         if fine:
-            sizes = tuple(map(_size, run[0]))
-            mixed = smoothed_and_mixed(maps, kernel, run[0], indices, sizes)
+            spatial = tuple(map(_size, run[0]))
+            mixed = smoothed_and_mixed(maps, kernel, run[0], indices, spatial)
             y.append(unfolded(mixed, 1))
         elif constant:
             y.append(_filtered_by_coefficients(maps, kernel, run, indices))

@@ -30,11 +30,7 @@ def _slid(x, stencil: Stencil):
     """Along axis 1 of `(in front, size, behind, channels)`."""
     if not (stencil.entering or stencil.leaving or stencil.mirrored):
         return _correlated(x, stencil.kernel, "same")
-    beyond = stencil.radius - stencil.leaving
-    if not stencil.mirrored:
-        beyond += stencil.entering
-    elif stencil.entering:
-        x = _extended(x, stencil.entering, mirrored=False)
+    beyond = stencil.radius + stencil.entering - stencil.leaving
     if beyond < 0:
         x = x[:, -beyond:beyond]
     elif beyond:
