@@ -74,15 +74,21 @@ def test_it_is_applied_in_networks_that_leave_something_out():
     samples = kernels.Samples(64, least_weight=0.04)
     axis = (64, 1.0, 2, "zero", 0.03)
     assert kernels.axis_factors(*axis, samples, samples).composed
+    # Few coefficients are faster.
+    assert not kernels.axis_factors(64, 2.4, 2, "zero", 0.03).composed
     seen = kernels.Samples(64, influence=9.0)
     assert not kernels.axis_factors(*axis, samples, seen).composed
     assert not kernels.axis_factors(*axis, samples, samples, step=0.7).composed
 
 
-def test_scales_in_any_order_are_what_each_is_alone():
+@pytest.mark.parametrize("packed", [True, False])
+def test_scales_in_any_order_are_what_each_is_alone(packed):
     image = keras.Input((40, 40, 2))
     layer = GaussDerConv(3, 1.0)
-    network = keras.Model(image, layer(image))
+    y = layer(image)
+    if not packed:  # a layer that sees several positions takes whole maps
+        y = keras.layers.AveragePooling2D(3, 1, "same")(y)
+    network = keras.Model(image, y)
     randomize(layer)
     x = np.random.default_rng(0).normal(size=(2, 40, 40, 2)).astype("float32")
     scales = (1.0, 5.0, 6.0, 0.6, 0.8, 3.0)
