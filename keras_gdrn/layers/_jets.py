@@ -76,15 +76,17 @@ def filtered(x, kernel, factors: Factors, indices, constant=True) -> Any:
     Returns:
         `(positions, batch, filters)`.
     """
-    return _how(_filtered, factors, indices, constant)(x, kernel)
+    return _prepared(_filtered, factors, indices, constant)(x, kernel)
 
 
 def filtered_maps(x, kernel, factors: Factors, indices, constant=True) -> Any:
     """`filtered` of whole maps `(batch, *spatial, channels)`, scales in the batch."""
-    return _how(_filtered_maps, factors, indices, constant)(x, kernel)
+    return _prepared(_filtered_maps, factors, indices, constant)(x, kernel)
 
 
-def _how(function: Callable, factors: Factors, indices, constant: bool) -> Callable:
+def _prepared(
+    function: Callable, factors: Factors, indices, constant: bool
+) -> Callable:
     if constant and keras.backend.backend() == "jax":
         return _compiled(function, factors, indices)
     return functools.partial(function, factors, indices, constant)

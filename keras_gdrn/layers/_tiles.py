@@ -23,7 +23,7 @@ def by_tiles(x, matrices: Sequence[scipy.sparse.sparray]):
     """
     columns, blocks = _tiles(matrices)
     front, _, behind, rest = ops.shape(x)
-    if len(matrices) == 1 and _is_leading(front, columns):
+    if len(matrices) == 1 and _is_in_one_piece(front, columns):
         y = _by_parts([x], columns, blocks)[None]
     else:
         blocks = ops.convert_to_tensor(blocks[:, None], x.dtype)
@@ -36,7 +36,7 @@ def summed_by_tiles(terms: Sequence, matrices: Sequence[scipy.sparse.sparray]):
     """The sum of each matrix times the lines of its term along axis 1."""
     columns, blocks = _tiles(matrices)
     front, size, behind, rest = ops.shape(terms[0])
-    if _is_leading(front, columns):
+    if _is_in_one_piece(front, columns):
         y = _by_parts(terms, columns, blocks)
     else:
         # The lines of all terms end to end, and so what a tile sees of them.
@@ -48,7 +48,7 @@ def summed_by_tiles(terms: Sequence, matrices: Sequence[scipy.sparse.sparray]):
     return ops.reshape(y, (front, -1, behind, rest))
 
 
-def _is_leading(front, columns: np.ndarray) -> bool:
+def _is_in_one_piece(front, columns: np.ndarray) -> bool:
     """Whether what each tile sees lies in one piece."""
     return isinstance(front, int) and front == 1 and len(columns) <= _FEW_TILES
 
