@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
+from foveation import Foveation
 from keras import layers
-from peer_networks import Foveation
 from PIL import Image
 
 from keras_gdrn.data import STIR_SIZES

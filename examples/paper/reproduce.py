@@ -23,16 +23,12 @@ authors', of several data sets with a subfolder for each: FOLDER/cifar10. All ar
 looked up before any training.
 
 Options for the network replace those of the budget. `--start-from RUN` takes over the
-stages of one scale channel of another run, or its first. On several machines, on JAX:
-on each the same command with KERAS_BACKEND=jax and `--machines HOST:PORT COUNT NUMBER`,
-where HOST is the machine with the NUMBER 0, which writes the folder.
+stages of one scale channel of another run, or its first.
 """
 
 import argparse
-import contextlib
 import dataclasses
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -54,8 +50,6 @@ from keras_gdrn.training import (
     OutOfTime,
     TimeLimit,
     claim_folder,
-    from_first_process,
-    is_first_process,
     lock_folder,
     on_devices,
 )
@@ -78,17 +72,11 @@ def main() -> None:
         return
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
-    if options.machines:
-        address, *numbers = options.machines
-        keras.distribution.initialize(address, *map(int, numbers))
     on_devices(options.devices)  # an error at once
-    with tempfile.TemporaryDirectory() as unused:
-        if not is_first_process():
-            options.out, options.start_from = Path(unused), None
-        try:
-            reproduce(options)
-        except OutOfTime:
-            print("Out of time; the same command goes on.")
+    try:
+        reproduce(options)
+    except OutOfTime:
+        print("Out of time; the same command goes on.")
 
 
 def reproduce(options: argparse.Namespace) -> None:
@@ -98,19 +86,19 @@ def reproduce(options: argparse.Namespace) -> None:
     folders = {name: root / f"{name}-{options.budget}" for name in names}
     if options.name and options.out:
         folders = {options.name: options.out}
-    if figure and is_first_process():
+    if figure:
         for name, folder in folders.items():
             if not (folder / "results.json").exists():
                 experiment = chosen(name, options)
                 options.source.look_up(experiment.dataset, parts(experiment))
     options.max_minutes = limit = TimeLimit(options.max_minutes)
     for place, name in enumerate(names):
-        if from_first_process(lambda: limit.is_reached(0)):
+        if limit.is_reached(0):
             raise OutOfTime
-        if figure and is_first_process():
+        if figure:
             options.start_from = folders.get(start_for(name, names[:place]))
         complete(name, folders[name], options)
-    if figure and is_first_process():
+    if figure:
         file = root / f"{options.figure}-{options.budget}.png"
         draw(figure, folders, file)
         print(f"{figure.where}: {file}, with its table")
@@ -132,26 +120,20 @@ def start_for(run: str, others: Iterable[str]) -> str | None:
 def complete(name: str, out: Path, options: argparse.Namespace) -> None:
     """Runs an experiment to its end, or shows what is in its folder already."""
     experiment = chosen(name, options)
-    with contextlib.ExitStack() as held:
-
-        def is_complete() -> bool:
-            held.enter_context(lock_folder(out))
-            # First, as a network that cannot be made should leave no settings behind.
-            time = hours(experiment)
-            done = (out / "results.json").exists()
-            # A run that is complete needs no images.
-            needed = [] if done and not options.source.h5 else parts(experiment)
-            images = options.source.look_up(experiment.dataset, needed)
-            claim_folder(out, settings(experiment, options.seed, images))
-            if done:
-                print((out / "results.md").read_text(encoding="utf-8"))
-                print(f"This run is complete; its results are in {out}")
-            else:
-                print(f"{name}: about {time:,.1f} h of one core of an AMD EPYC")
-            return done
-
-        if not from_first_process(is_complete):
-            run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
+    with lock_folder(out):
+        # First, as a network that cannot be made should leave no settings behind.
+        time = hours(experiment)
+        done = (out / "results.json").exists()
+        # A run that is complete needs no images.
+        needed = [] if done and not options.source.h5 else parts(experiment)
+        images = options.source.look_up(experiment.dataset, needed)
+        claim_folder(out, settings(experiment, options.seed, images))
+        if done:
+            print((out / "results.md").read_text(encoding="utf-8"))
+            print(f"This run is complete; its results are in {out}")
+            return
+        print(f"{name}: about {time:,.1f} h of one core of an AMD EPYC")
+        run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
 
 
 def settings(experiment: Experiment, seed: int, images: object) -> dict:
@@ -203,15 +185,11 @@ def parse() -> argparse.Namespace:
     add("--canvas", type=count, help="side of the training images in pixels")
     add("--mixed-precision", choices=("float16", "bfloat16"))
     devices = number_or(int, all="all")
-    add("--devices", type=devices, metavar="N", help="GPUs to train on; `all` of them")
-    add("--machines", nargs=3, metavar=("HOST:PORT", "COUNT", "NUMBER"))
+    text = "GPUs to train on; `all` of them"
+    add("--devices", type=devices, metavar="N", default=1, help=text)
     options = parser.parse_args()
     if options.figure and options.start_from:
         parser.error("--start-from is for a NAME; a figure's runs share what they can")
-    if options.machines and keras.backend.backend() != "jax":
-        parser.error("--machines is for JAX: set KERAS_BACKEND=jax")
-    if options.devices is None:
-        options.devices = "all" if options.machines else 1
     options.source = Source(options.data_dir, options.download, options.h5)
     return options
 

@@ -1,11 +1,7 @@
 """Training as in the paper: recipes, augmentation, and runs that can be resumed."""
 
 from keras_gdrn.training._augment import Augmentation, augment
-from keras_gdrn.training._devices import (
-    from_first_process,
-    is_first_process,
-    on_devices,
-)
+from keras_gdrn.training._devices import on_devices
 from keras_gdrn.training._fit import fit
 from keras_gdrn.training._recipe import RECIPES, Recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
@@ -22,8 +18,6 @@ __all__ = [
     "augment",
     "claim_folder",
     "fit",
-    "from_first_process",
-    "is_first_process",
     "lock_folder",
     "on_devices",
     "train_in_stages",

@@ -21,7 +21,6 @@ from keras_gdrn.data._source import (
     untuned,
 )
 from keras_gdrn.training._augment import NUMBERS, Augmentation, augmented
-from keras_gdrn.training._devices import own_part
 from keras_gdrn.training._sources import (
     CHECKED,
     BatchStream,
@@ -69,7 +68,7 @@ class Batches:
         self.shapes = self._checked_shapes()
 
     def batch(self, number: int) -> Batch:
-        """This process' part of a batch; the epochs follow each other."""
+        """One batch; the epochs follow each other."""
         epoch, step = divmod(int(number), self.steps)
         index = np.arange(len(self.source))
         if self.augmentation is not None:
@@ -104,12 +103,11 @@ class Batches:
                 f"`{self.name}` must have batches that {self.devices} devices share "
                 f"out equally (`drop_remainder=True`). Received: {len(images)} images"
             )
-        own, *others = map(own_part, (images, targets, *weights))
         if self.augmentation is None:
-            return own.astype("float32", copy=False), *others
+            return images.astype("float32", copy=False), targets, *weights
         random = generator((self.seed, epoch), step + 1)
-        chances = own_part(random.random((len(images), NUMBERS)))
-        return augmented(own, chances, self.augmentation), *others
+        chances = random.random((len(images), NUMBERS))
+        return augmented(images, chances, self.augmentation), targets, *weights
 
     def _shared_out(self) -> int:
         """The number of steps; sets the size of batches and the weight of an image."""

@@ -10,7 +10,6 @@ import keras
 import numpy as np
 
 from keras_gdrn.training._checkpoint import State, restore, save, seeds
-from keras_gdrn.training._devices import from_first_process
 from keras_gdrn.training._time_limit import TimeLimit
 
 
@@ -21,7 +20,7 @@ class Run(keras.callbacks.Callback):
     seed: int
     steps: int  # of an epoch
     state: State  # of the last checkpoint; its rows go on
-    folder: Path | None  # only in the first process
+    folder: Path | None
     minutes: float  # an epoch that takes longer has checkpoints in between
     limit: TimeLimit
     check_finite: bool
@@ -65,7 +64,7 @@ class Run(keras.callbacks.Callback):
         if self.folder and is_finite:
             self._save((epoch + 1) * self.steps)
         self.limit.took(seconds)
-        if from_first_process(lambda: self.limit.is_reached(seconds)):
+        if self.limit.is_reached(seconds):
             self.model.stop_training = True
 
     def _save(self, step: int) -> None:

@@ -64,15 +64,8 @@ def exists(folder: Path) -> bool:
 def save(model: keras.Model, folder: Path, step: int, rows: list) -> None:
     """Puts the state of a training in the place of the one before."""
     _check_space(model, folder)
-    distribution = keras.distribution.distribution()
     with replacing(folder / CHECKPOINT) as partial:
-        # To save, Keras makes a second optimizer. Under a distribution each variable is
-        # made by all processes together: this one would wait for the others.
-        keras.distribution.set_distribution(None)
-        try:
-            model.save_weights(partial, overwrite=True)
-        finally:
-            keras.distribution.set_distribution(distribution)
+        model.save_weights(partial, overwrite=True)
         with h5py.File(partial, "a") as file:
             group = file.create_group(_STATE)
             group["step"], group["rows"] = step, json.dumps(rows, default=float)

@@ -91,7 +91,6 @@ def fit(
         BlockingIOError: If another process is at work in `out`.
         OSError: If the checkpoint in `out` is damaged, or the disk is full.
         FloatingPointError: If the loss or a weight is not finite, and `check_finite`.
-        RuntimeError: In all but the first of several processes, if that has failed.
 
     Example:
 
@@ -117,7 +116,7 @@ def fit(
         if out is not None:
             decided = _settings(model, recipe, batches, class_weight)
             state = _resume(model, Path(out), decided, held)
-            folder = Path(out) if _devices.is_first_process() else None
+            folder = Path(out)
         run = Run(
             seed, batches.steps, state, folder, checkpoint_minutes, limit, check_finite
         )
@@ -165,16 +164,12 @@ def _settings(
 def _resume(
     model: keras.Model, folder: Path, decided: dict, held: contextlib.ExitStack
 ) -> State:
-    """Loads the last checkpoint. Of several processes, the first one has the lock."""
-
-    def claimed() -> bool:
-        held.enter_context(lock_folder(folder))
-        claim_folder(folder, decided)
-        return _checkpoint.exists(folder)
-
-    if not _devices.from_first_process(claimed):
+    """Locks the folder, and loads its last checkpoint."""
+    held.enter_context(lock_folder(folder))
+    claim_folder(folder, decided)
+    if not _checkpoint.exists(folder):
         return State()
     state = _checkpoint.load(model, folder)
-    if _devices.is_first_process() and state.rows:
+    if state.rows:
         _checkpoint.write_log(folder, state.rows)  # without what came after it
     return state

@@ -10,7 +10,6 @@ import keras
 
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import with_sigma0
-from keras_gdrn.training._devices import from_first_process
 from keras_gdrn.training._fit import fit
 from keras_gdrn.training._recipe import Recipe
 from keras_gdrn.training._time_limit import OutOfTime, TimeLimit, as_time_limit
@@ -83,7 +82,7 @@ def train_in_stages(
     options["max_minutes"] = limit = as_time_limit(max_minutes)
     trained = model
     for stage in stages:
-        if from_first_process(lambda: limit.is_reached(0)):
+        if limit.is_reached(0):
             raise OutOfTime(f"{stage.name}: not begun")
         trained = _at_scales(model, stage.sigma0)
         if options.get("verbose", True):
@@ -92,7 +91,7 @@ def train_in_stages(
         own = data(stage) if callable(data) else data
         history = fit(trained, stage.recipe, own, **options)
         epochs = len(history.epoch)
-        if epochs < stage.recipe.epochs and from_first_process(limit.is_reached):
+        if epochs < stage.recipe.epochs and limit.is_reached():
             raise OutOfTime(f"{stage.name}: {epochs} epochs")
         if after_stage is not None:
             after_stage(stage, trained, history)

@@ -47,15 +47,6 @@ def test_windows_change_less_the_wider_they_are(table_of):
 
 
 @pytest.mark.slow
-def test_every_pipeline_is_timed(table_of):
-    table = table_of("data.py", "--repeats", 1, "--limit", 46, "--test-limit", 8)
-    what, data, measured = zip(*table, strict=True)
-    assert len(what) >= 11 and "training steps" in what[-1]
-    assert set(data) == {"cifar10", "stl10"}
-    assert all(float(value.split()[0]) > 0 for value in measured)
-
-
-@pytest.mark.slow
 def test_stock_resizers_differ_where_their_scale_does(table_of):
     table = table_of("studies/resizers.py", "--dataset", "digits", "--limit", 4)
     found = {(name, measure): cells for name, measure, *cells in table}

@@ -166,7 +166,6 @@ def test_what_decides_the_result_is_in_the_settings(paper):
         (("mnist", "--figure", "poolings"), "not allowed with argument"),
         (("--figure", "poolings", "--start-from", "a"), "--start-from is for a NAME"),
         (("digits_max", "--receptive-field", "nan"), "argument --receptive-field"),
-        (("digits_max", "--machines", "a:1", 2, 0), "--machines is for JAX"),
     ],
 )
 def test_options_are_checked_at_once(arguments, message, reproduce, tmp_path, capsys):

@@ -1,9 +1,8 @@
-"""Training on virtual devices, or as one of two JAX processes.
+"""Training on virtual devices; what was found is written to a file.
 
 It is a process of its own, for the number of devices is fixed before the first tensor
 is made, and because other backends than TensorFlow do without it and Matplotlib here,
-as if they were not installed; of two processes the first one has both. Arguments:
-`FILE`, and of one of several processes `HOST:PORT NUMBER`.
+as if they were not installed.
 """
 
 import contextlib
@@ -16,8 +15,7 @@ from pathlib import Path
 from tests import without
 
 BACKEND = os.environ["KERAS_BACKEND"]
-HAS_TENSORFLOW = BACKEND == "tensorflow" or sys.argv[3:] == ["0"]
-if not HAS_TENSORFLOW:
+if BACKEND != "tensorflow":
     without.block(*without.TENSORFLOW, "matplotlib")
 
 import keras  # noqa: E402
@@ -121,13 +119,13 @@ def look_inside() -> None:
     assert len(basis_kernels(1.0)) == 6
 
 
-def refused(scope, recipe=RECIPE, model=None, **options) -> str:
-    """The error that training ends with; the model is built in the scope."""
+def refused(recipe=RECIPE, model=None) -> str:
+    """The error that training ends with; the model is built for all devices."""
     try:
-        with scope:
-            fit(model or network(), recipe, TRAINING, verbose=0, **options)
-    except (RuntimeError, ValueError, FileExistsError) as error:
-        return f"{type(error).__name__}: {error}"
+        with on_devices("all"):
+            fit(model or network(), recipe, TRAINING, verbose=0)
+    except ValueError as error:
+        return str(error)
     return "none"
 
 
@@ -143,27 +141,14 @@ def on_virtual_devices(folder: Path) -> dict:
     return {
         "one": trained(1, recipe=RECIPE if COUNT == 1 else WHOLE),
         "all": in_two_calls(folder),
-        "built elsewhere": refused(on_devices("all"), model=network()),
-        "batch of 1": refused(on_devices("all"), Recipe(1, 1)),
-    }
-
-
-def as_process(folder: Path, address: str, number: int) -> dict:
-    keras.distribution.initialize(address, DEVICES, number)
-    return {
-        "all": in_two_calls(folder),
-        "no scope": refused(contextlib.nullcontext()),
-        "another run": refused(on_devices("all"), out=folder, seed=1),
+        "built elsewhere": refused(model=network()),
+        "batch of 1": refused(Recipe(1, 1)),
     }
 
 
 if __name__ == "__main__":
-    file, *others = sys.argv[1:]
-    folder = Path(file).with_name("run")
-    if others:
-        found = as_process(folder, others[0], int(others[1]))
-    else:
-        found = on_virtual_devices(folder.with_name(f"run-{BACKEND}"))
+    file = Path(sys.argv[1])
+    found = on_virtual_devices(file.with_name(f"run-{BACKEND}"))
     unwanted = {"tensorflow", "keras_tuner", "matplotlib"} & sys.modules.keys()
-    assert HAS_TENSORFLOW or not unwanted
-    Path(file).write_text(json.dumps(found), encoding="utf-8")
+    assert BACKEND == "tensorflow" or not unwanted
+    file.write_text(json.dumps(found), encoding="utf-8")

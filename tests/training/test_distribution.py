@@ -1,9 +1,8 @@
-"""Several devices, and several processes, train as one device does."""
+"""Several devices train as one does."""
 
 import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,29 +13,20 @@ import pytest
 import tensorflow as tf
 
 from keras_gdrn.data import rescaled_arrays
-from keras_gdrn.training import (
-    Recipe,
-    _devices,
-    fit,
-    from_first_process,
-    is_first_process,
-    on_devices,
-)
+from keras_gdrn.training import Recipe, _devices, fit, on_devices
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the processes choose the backend"
 )
 
 
-def start(backend: str, file: Path, *arguments: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "tests.training._distribution", str(file)]
+def start(backend: str, file: Path) -> subprocess.Popen:
     flags = os.environ["XLA_FLAGS"]  # of conftest.py, to compile quickly
-    if not arguments:
-        flags += " --xla_force_host_platform_device_count=2"
+    flags += " --xla_force_host_platform_device_count=2"
     # With oneDNN, TensorFlow 2.21 crashes on convolutions on several logical CPUs.
     own = {"KERAS_BACKEND": backend, "XLA_FLAGS": flags, "TF_ENABLE_ONEDNN_OPTS": "0"}
     return subprocess.Popen(
-        [*command, *arguments],
+        [sys.executable, "-m", "tests.training._distribution", str(file)],
         cwd=Path(__file__).parents[2],
         env={**os.environ, **own},
         stdout=subprocess.PIPE,
@@ -67,16 +57,6 @@ def on_two_devices(tmp_path_factory) -> dict[str, dict]:
     files = {folder / f"{name}.json": name for name in backends}
     processes = {file: start(name, file) for file, name in files.items()}
     return dict(zip(backends, finished(processes), strict=True))
-
-
-@pytest.fixture(scope="module")
-def as_two_processes(tmp_path_factory) -> list[dict]:
-    folder = tmp_path_factory.mktemp("processes")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    files = {folder / f"{number}.json": str(number) for number in range(2)}
-    return finished({file: start("jax", file, address, n) for file, n in files.items()})
 
 
 def assert_same_training(found: dict, expected: dict):
@@ -110,17 +90,6 @@ def test_two_devices_train_as_one(on_two_devices, backend):
 
 
 @pytest.mark.slow
-def test_two_processes_train_as_one(on_two_devices, as_two_processes):
-    for process in as_two_processes:
-        assert process["all"]["devices"] == 2
-        assert_same_training(process["all"], on_two_devices["jax"]["one"])
-    first, second = as_two_processes
-    assert "on jax, 2 processes" in first["no scope"]
-    assert "seed: 0, now 1" in first["another run"]
-    assert second["another run"].startswith("RuntimeError: The first process")
-
-
-@pytest.mark.slow
 def test_check_above_can_fail(on_two_devices):
     with pytest.raises(AssertionError):
         assert_same_training(
@@ -149,7 +118,7 @@ def test_what_would_not_distribute():
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, 2, "some", None])
 def test_unfit_numbers_of_devices(count):
-    message = rf"`count` must be 'all' or.* that of .*'cpu:0'.*count={count!r}"
+    message = rf"`count` must be 'all' or that of .*'cpu:0'.*count={count!r}"
     with pytest.raises(ValueError, match=message):
         on_devices(count)
 
@@ -174,13 +143,3 @@ def test_every_batch_normalization_is_synchronized():
         with _devices.synchronized(model, devices):
             assert [layer.synchronized for layer in inner.layers] == within
         assert [layer.synchronized for layer in inner.layers] == [False, True]
-
-
-def test_a_process_alone_is_the_first_one():
-    def fail():
-        raise OSError("disk full")
-
-    assert is_first_process()
-    assert from_first_process(lambda: 3) == 3
-    with pytest.raises(OSError, match="disk full"):
-        from_first_process(fail)

@@ -1,0 +1,49 @@
+"""Foveated scale channels (FovMax): the image is rescaled, the convolutions are not.
+
+Source: Y. Jansson and T. Lindeberg, Scale-invariant scale-channel networks, Journal of
+Mathematical Imaging and Vision, 2022.
+"""
+
+import numpy as np
+from keras import layers, ops
+
+# The inside: only so can a layer of another kind tell at which scales it is applied.
+from keras_gdrn.layers._scale_scope import current_scales
+
+
+class Foveation(layers.Layer):
+    """The center of the image on `size`×`size` pixels: `size * scale` pixels of it.
+
+    In `ScaleChannels` at each scale. What lies beyond the image is zero; its border is
+    no mixture with that.
+    """
+
+    def __init__(self, size: int, **kwargs):
+        super().__init__(**kwargs)
+        self.size = size
+
+    def call(self, inputs):
+        scales = current_scales()
+        parts = ops.split(inputs, len(scales), axis=0)
+        return ops.concatenate(list(map(self.at_scale, parts, scales)), axis=0)
+
+    def at_scale(self, images, scale: float):
+        rows, columns = (
+            resampling(pixels, self.size, scale) for pixels in images.shape[1:3]
+        )
+        return ops.einsum("iy,byxc,jx->bijc", rows, images, columns)
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], self.size, self.size, input_shape[-1])
+
+
+def resampling(pixels: int, size: int, scale: float):
+    """`(size, pixels)`: antialiased cubic interpolation, center upon center."""
+    return ops.image.scale_and_translate(
+        np.eye(pixels, dtype="float32"),
+        (size, pixels),
+        scale=np.array([1 / scale], "float32"),
+        translation=np.array([(size - pixels / scale) / 2], "float32"),
+        spatial_dims=(0,),
+        method="cubic",
+    )
