@@ -1,0 +1,142 @@
+"""A network that knows objects in the center learns to find them anywhere.
+
+    python benchmarks/studies/anywhere.py cifar10 --data-dir ~/tensorflow_datasets
+
+Trains a network of `from_preset` on, with the spatial maximum in place of the center:
+one scale channel first, then all of them on some of the images. Tests it at nine size
+factors and, at size factor 1, on images that are moved along both axes, with their
+surroundings; beside it the same weights as they were, with central selection and with
+the maximum. Prints a table, and saves the network and its card to `--out` for
+`from_preset`. Again the same command: it goes on.
+"""
+
+import argparse
+import datetime
+import os
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+
+from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
+from keras_gdrn.evaluation import scale_generalization
+from keras_gdrn.layers import ScaleChannels
+from keras_gdrn.models import (
+    Card,
+    from_preset,
+    list_presets,
+    only_layer,
+    save_to_preset,
+    with_input_shape,
+)
+from keras_gdrn.training import Augmentation, Recipe, Stage, train_in_stages
+from keras_gdrn.visualization import markdown_table, size_label
+
+SHIFTS = (0, 4, 8, 12)  # pixels along both axes
+AUGMENTATION = {
+    "cifar10": Augmentation(
+        flip=0.5, brightness=0.2, contrast=0.2, saturation=0.2, hue=0.05
+    )
+}
+
+
+def trained(options) -> keras.Model:
+    """On one scale channel, then, on fewer images, on all."""
+    model = from_preset(options.name, spatial_selection="max")
+    sigma0, side = only_layer(model, ScaleChannels).sigma0, model.input_shape[1]
+    augmentation = AUGMENTATION.get(options.name, Augmentation())
+
+    def recipe(epochs: int, rate: float) -> Recipe:
+        how = {"learning_rate": rate, "augmentation": augmentation}
+        return Recipe(epochs, options.batch_size, **how)
+
+    def images(stage: Stage):
+        limit = options.limit if len(stage.sigma0 or ()) == 1 else options.joint_limit
+        where = {"canvas": side, "limit": limit, "data_dir": options.data_dir}
+        return rescaled(options.name, "train", **where)
+
+    stages = [
+        Stage("one_channel", recipe(options.epochs, options.learning_rate), (1.0,)),
+        Stage("all_channels", recipe(1, options.learning_rate / 2), sigma0),
+    ]
+    out = {"out": options.out / "training", "seed": options.seed, "verbose": 2}
+    return train_in_stages(model, stages, images, **out)
+
+
+def tested(model: keras.Model, options) -> tuple[dict, dict]:
+    """Accuracies by size factor, and by shift."""
+    name, info = options.name, DATASETS[options.name]
+    where = {"limit": options.test_limit, "data_dir": options.data_dir}
+    side = info.test_canvas
+    model = with_input_shape(model, (side, side, model.input_shape[-1]))
+    tests = {f: rescaled(name, "test", f, batch_size=25, **where) for f in SIZE_FACTORS}
+    found = scale_generalization(model, tests)
+    by_size = dict(zip(map(float, found.factors), found.accuracies, strict=True))
+    images, labels = rescaled_arrays(
+        name, "test", canvas=side + 2 * max(SHIFTS), **where
+    )
+    by_shift = {}
+    for shift in SHIFTS:
+        part = slice(max(SHIFTS) - shift, max(SHIFTS) - shift + side)
+        scores = model.predict(images[:, part, part], batch_size=25, verbose=0)
+        by_shift[shift] = float(np.mean(scores.argmax(axis=-1) == labels))
+    return by_size, by_shift
+
+
+def save(model: keras.Model, by_size: dict, by_shift: dict, options) -> None:
+    info, before = DATASETS[options.name], list_presets()[options.name]
+    size = info.unit * info.image_shape[0]
+    card = Card(
+        data=before.data,
+        license=before.license,
+        command=f"python benchmarks/studies/anywhere.py {options.name} (seed "
+        f"{options.seed}), from: {before.command}",
+        accuracy={f"{f:.4g}": round(float(a), 4) for f, a in by_size.items()},
+        test_images=options.test_limit,
+        object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
+        shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
+        shift_images=options.test_limit,
+        limits=before.limits,
+        date=datetime.date.today().isoformat(),
+        environment={"keras": keras.__version__, "cores": os.cpu_count()},
+    )
+    save_to_preset(model, options.out / "network", card)
+
+
+@errors_in_one_line()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add, count = parser.add_argument, positive(int)
+    add("name", choices=("digits", "mnist", "cifar10"))
+    add("--epochs", type=count, default=2, help="of one scale channel")
+    add("--learning-rate", type=positive(float), default=0.003)
+    add("--batch-size", type=count, default=32)
+    add("--limit", type=count, help="training images of one scale channel")
+    add("--joint-limit", type=count, default=5000, help="the same, of all channels")
+    add("--test-limit", type=count, default=500, help="test images of each size")
+    add("--seed", type=int, default=0)
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--out", type=Path, help="by default runs/anywhere-<name>")
+    options = parser.parse_args()
+    options.out = options.out or Path("runs") / f"anywhere-{options.name}"
+    keras.utils.set_random_seed(options.seed)
+    networks = {
+        "center": from_preset(options.name),
+        "maximum, as it was": from_preset(options.name, spatial_selection="max"),
+        "maximum, trained on": trained(options),
+    }
+    sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
+    rows = [["network", *sizes, *shifts]]
+    for name, model in networks.items():
+        by_size, by_shift = tested(model, options)
+        shares = (*by_size.values(), *by_shift.values())
+        rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
+    save(model, by_size, by_shift, options)
+    print(f"\n{markdown_table(rows)}\n\nNetwork and card are in {options.out}/network")
+
+
+if __name__ == "__main__":
+    main()
