@@ -28,7 +28,7 @@ GIVEN = {
     "benchmarks/studies/covariance.py": ["scores", "--network", "file/below"],
     "benchmarks/gpu/run.py": ["--batch", "0"],
     "benchmarks/studies/peers.py": ["centered", "--out", "file/below"],
-    "benchmarks/studies/resizers.py": ["--data-dir", "file/below"],
+    "benchmarks/studies/anywhere.py": ["digits", "--out", "file/below"],
     "benchmarks/run.py": ["--sigmas", "0"],
     "benchmarks/studies/stir.py": ["--out", "file/below"],
 }

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from keras_gdrn.models import from_preset
+
 
 def percentages(cells):
     return [float(cell.removesuffix(" %")) for cell in cells]
@@ -47,19 +49,6 @@ def test_windows_change_less_the_wider_they_are(table_of):
 
 
 @pytest.mark.slow
-def test_stock_resizers_differ_where_their_scale_does(table_of):
-    table = table_of("studies/resizers.py", "--dataset", "digits", "--limit", 4)
-    found = {(name, measure): cells for name, measure, *cells in table}
-    largest = list(map(float, found["`tf.image.resize`", "everywhere"]))
-    inside = list(map(float, found["`tf.image.resize`", "inside"]))
-    half, one, root_two, two = 0, 4, 6, 8
-    assert largest[one] == 0
-    assert largest[half] > 1 and largest[two] > 1
-    assert inside[half] == inside[two] == 0
-    assert inside[root_two] > 1
-
-
-@pytest.mark.slow
 def test_layers_are_timed(table_of):
     options = ("--widths", 4, "--size", 8, "--sigmas", 1, 3, "--repeats", 1)
     table = table_of("run.py", "layers", *options)
@@ -74,3 +63,12 @@ def test_networks_of_other_names_are_refused(command, options):
     done = command("benchmarks/run.py", *options)
     assert done.returncode == 2
     assert "--name" in done.stderr and "'GaussDerResNet'" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_network_learns_to_look_anywhere(table_of, tmp_path):
+    little = ("--epochs", 1, "--limit", 4, "--joint-limit", 2, "--test-limit", 2)
+    table = table_of("studies/anywhere.py", "digits", *little, "--out", tmp_path)
+    assert [len(row) for row in table] == [1 + 9 + 4] * 3
+    channel = from_preset(tmp_path / "network").get_layer("scale_channels").network
+    assert channel.get_layer("spatial_selection").mode == "max"
