@@ -1,7 +1,7 @@
 """What one would take instead, on digits: in the center, or anywhere among clutter.
 
     python benchmarks/studies/peers.py centered             # 797 test images, 9 sizes
-    python benchmarks/studies/peers.py cluttered --only gauss_der cnn_resized --seed 1
+    python benchmarks/studies/peers.py cluttered --only gauss_der cnn --seeds 0 1 2
     python benchmarks/studies/peers.py centered --tries     # on validation images
 
 Each network is trained on 1000 images of scikit-learn's digits at size factor 1 (20×20
@@ -41,7 +41,6 @@ from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import SIX_SCALES, architecture
 from keras_gdrn.training import Recipe, Stage, train_in_stages
-from keras_gdrn.tuning import parameters
 from keras_gdrn.visualization import markdown_table, size_label
 
 CANVAS = {"centered": 40, "cluttered": 64}
@@ -113,7 +112,7 @@ NETWORKS = {
     "foveated": Network(foveated, (Try(20, 20), Try(20, 4), Try(0, 20)), VIEWS),
 }
 CHOSEN = {
-    "centered": {"gauss_der": 0, "cnn": 0, "cnn_resized": 0, "foveated": 0},
+    "centered": {"gauss_der": 1, "cnn": 2, "cnn_resized": 0, "foveated": 0},
     "cluttered": {"gauss_der": 0, "cnn": 0, "cnn_resized": 0, "foveated": 0},
 }
 
@@ -161,8 +160,8 @@ def training_images(task: str, is_resized: bool, count: int) -> tuple:
     return images, labels
 
 
-def trained(network: Network, options, how: Try, count: int) -> keras.Model:
-    keras.utils.set_random_seed(options.seed)
+def trained(network: Network, options, how: Try, count: int, seed: int) -> keras.Model:
+    keras.utils.set_random_seed(seed)
     model = network.build(options.task)
     stages = [
         Stage(name, Recipe(options.epochs or epochs, 32, learning_rate=rate), scales)
@@ -178,7 +177,7 @@ def trained(network: Network, options, how: Try, count: int) -> keras.Model:
         if epochs
     ]
     data = training_images(options.task, network.resized, count)
-    return train_in_stages(model, stages, data, seed=options.seed, verbose=2)
+    return train_in_stages(model, stages, data, seed=seed, verbose=2)
 
 
 def tries(name: str, options) -> None:
@@ -190,17 +189,22 @@ def tries(name: str, options) -> None:
         images, labels = images_of(options.task, "train", factor, count)
         tests[factor] = images[kept:], labels[kept:]
     for how in network.tries:
-        found = scale_generalization(trained(network, options, how, kept), tests)
+        found = scale_generalization(
+            trained(network, options, how, kept, options.seeds[0]), tests
+        )
         accuracies = np.array(found.accuracies)
         print(f"{name}, {how}: {accuracies.mean():.4f}, worst {accuracies.min():.3f}")
 
 
-def evaluated(name: str, options) -> list[str]:
-    """A row of the table; seconds are those of the processor, whatever else runs."""
+def tested(name: str, options, seed: int) -> np.ndarray:
+    """Percent at each size and in the mean, seconds of training, ms for an image.
+
+    Of the processor, whatever else runs.
+    """
     network = NETWORKS[name]
     how = network.tries[CHOSEN[options.task][name]]
     begin = time.process_time()
-    model = trained(network, options, how, options.limit or 1000)
+    model = trained(network, options, how, options.limit or 1000, seed)
     training = time.process_time() - begin
     tests = {
         factor: images_of(options.task, "test", factor, options.limit)
@@ -212,9 +216,13 @@ def evaluated(name: str, options) -> list[str]:
     begin = time.process_time()
     model.predict_on_batch(batch)
     each = 1000 * (time.process_time() - begin) / len(batch)
-    cost = str(parameters(model)), f"{training:.0f} s", f"{each:.1f} ms"
-    sizes = (f"{accuracy:.1f}" for accuracy in accuracies)
-    return [name, *sizes, f"{accuracies.mean():.1f}", *cost]
+    return np.array([*accuracies, accuracies.mean(), training, each])
+
+
+def over_seeds(values: np.ndarray) -> str:
+    """Mean and standard deviation."""
+    spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{spread}"
 
 
 @errors_in_one_line()
@@ -223,7 +231,7 @@ def main() -> None:
     add, count = parser.add_argument, positive(int)
     add("task", choices=CANVAS)
     add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
-    add("--seed", type=int, default=0)
+    add("--seeds", type=int, nargs="+", default=[0])
     add("--tries", action="store_true", help="of the settings, on validation images")
     add("--epochs", type=count, help="of each stage")
     add("--limit", type=count, help="images of each data set")
@@ -231,14 +239,14 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     sizes = [size_label(factor) for factor in SIZE_FACTORS]
-    rows = [["network", *sizes, "mean", "weights", "training", "per image"]]
+    rows = [["network", *sizes, "mean", "training (s)", "an image (ms)"]]
     for name in options.only:
         if options.tries:
             tries(name, options)
             continue
-        rows.append(evaluated(name, options))
-        text = markdown_table(rows)
-        file = options.out / f"{options.task}-seed{options.seed}.md"
+        found = [tested(name, options, seed) for seed in options.seeds]
+        rows.append([name, *map(over_seeds, np.transpose(found))])
+        text, file = markdown_table(rows), options.out / f"{options.task}.md"
         file.write_text(f"{text}\n", encoding="utf-8")
     if not options.tries:
         print(

@@ -86,13 +86,14 @@ def test_networks_have_about_as_many_weights(studies, task):
 
 
 @pytest.mark.slow
-def test_every_network_has_a_row(table_of, tmp_path):
+def test_every_network_has_a_row(table_of, studies, tmp_path):
     little = ["--epochs", 1, "--limit", 4, "--out", tmp_path]
     rows = table_of("studies/peers.py", "centered", *little)
     assert [title for title, *_ in rows] == [
         *("gauss_der", "cnn", "cnn_resized", "foveated")
     ]
-    for _, *accuracies, _, _, _ in rows:
+    for _, *accuracies, _, _ in rows:
         assert len(accuracies) == 10
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
-    assert [path.name for path in tmp_path.iterdir()] == ["centered-seed0.md"]
+    assert studies("peers").over_seeds(np.array([1.0, 3.0])) == "2.0 ± 1.4"
+    assert [path.name for path in tmp_path.iterdir()] == ["centered.md"]

@@ -279,3 +279,12 @@ def test_batches_that_are_made_elsewhere(tmp_path):
         assert_same_weights(model, expected)
         for name in ("loss", "val_loss"):
             assert found.history[name] == pytest.approx(in_order.history[name])
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="only JAX has several")
+def test_several_processes_are_refused(monkeypatch):
+    import jax
+
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with pytest.raises(ValueError, match="Received: .* several JAX processes"):
+        fit(network(), RECIPE, ARRAYS)
