@@ -286,5 +286,5 @@ def test_several_processes_are_refused(monkeypatch):
     import jax
 
     monkeypatch.setattr(jax, "process_count", lambda: 2)
-    with pytest.raises(ValueError, match="Received: .* several JAX processes"):
+    with pytest.raises(ValueError, match=r"Received: .* several JAX processes"):
         fit(network(), RECIPE, ARRAYS)
