@@ -99,11 +99,13 @@ def save(model: keras.Model, by_size: dict, by_shift: dict, options) -> None:
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
         shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
         shift_images=options.test_limit,
-        limits=before.limits,
+        limits=f"As `{options.name}`, but that the object may be anywhere.",
         date=datetime.date.today().isoformat(),
         environment={"keras": keras.__version__, "cores": os.cpu_count()},
     )
-    save_to_preset(model, options.out / "network", card)
+    # Anew, without what the optimizer keeps.
+    uncompiled = with_input_shape(model, model.input_shape[1:])
+    save_to_preset(uncompiled, options.out / "network", card)
 
 
 @errors_in_one_line()

@@ -113,7 +113,7 @@ NETWORKS = {
 }
 CHOSEN = {
     "centered": {"gauss_der": 1, "cnn": 2, "cnn_resized": 0, "foveated": 0},
-    "cluttered": {"gauss_der": 0, "cnn": 0, "cnn_resized": 0, "foveated": 0},
+    "cluttered": {"gauss_der": 1, "cnn": 0, "cnn_resized": 0, "foveated": 0},
 }
 
 
