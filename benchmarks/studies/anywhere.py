@@ -13,6 +13,7 @@ the maximum. Prints a table, and saves the network and its card to `--out` for
 import argparse
 import datetime
 import os
+import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -66,8 +67,8 @@ def trained(options) -> keras.Model:
     return train_in_stages(model, stages, images, **out)
 
 
-def tested(model: keras.Model, options) -> tuple[dict, dict]:
-    """Accuracies by size factor, and by shift."""
+def tested(model: keras.Model, options) -> tuple[dict, dict, int]:
+    """Accuracies by size factor and by shift, each of so many images."""
     name, info = options.name, DATASETS[options.name]
     where = {"limit": options.test_limit, "data_dir": options.data_dir}
     side = info.test_canvas
@@ -83,22 +84,24 @@ def tested(model: keras.Model, options) -> tuple[dict, dict]:
         part = slice(max(SHIFTS) - shift, max(SHIFTS) - shift + side)
         scores = model.predict(images[:, part, part], batch_size=25, verbose=0)
         by_shift[shift] = float(np.mean(scores.argmax(axis=-1) == labels))
-    return by_size, by_shift
+    return by_size, by_shift, len(labels)
 
 
-def save(model: keras.Model, by_size: dict, by_shift: dict, options) -> None:
+def save(
+    model: keras.Model, by_size: dict, by_shift: dict, count: int, options
+) -> None:
     info, before = DATASETS[options.name], list_presets()[options.name]
     size = info.unit * info.image_shape[0]
     card = Card(
         data=before.data,
         license=before.license,
-        command=f"python benchmarks/studies/anywhere.py {options.name} (seed "
-        f"{options.seed}), from: {before.command}",
+        command=f"{' '.join(['python', *sys.argv])} (seed {options.seed}), from: "
+        f"{before.command}",
         accuracy={f"{f:.4g}": round(float(a), 4) for f, a in by_size.items()},
-        test_images=options.test_limit,
+        test_images=count,
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
         shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
-        shift_images=options.test_limit,
+        shift_images=count,
         limits=f"As `{options.name}`, but that the object may be anywhere.",
         date=datetime.date.today().isoformat(),
         environment={"keras": keras.__version__, "cores": os.cpu_count()},
@@ -111,14 +114,14 @@ def save(model: keras.Model, by_size: dict, by_shift: dict, options) -> None:
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add, count = parser.add_argument, positive(int)
+    add, whole = parser.add_argument, positive(int)
     add("name", choices=("digits", "mnist", "cifar10"))
-    add("--epochs", type=count, default=2, help="of one scale channel")
+    add("--epochs", type=whole, default=2, help="of one scale channel")
     add("--learning-rate", type=positive(float), default=0.003)
-    add("--batch-size", type=count, default=32)
-    add("--limit", type=count, help="training images of one scale channel")
-    add("--joint-limit", type=count, default=5000, help="the same, of all channels")
-    add("--test-limit", type=count, default=500, help="test images of each size")
+    add("--batch-size", type=whole, default=32)
+    add("--limit", type=whole, help="training images of one scale channel")
+    add("--joint-limit", type=whole, default=5000, help="the same, of all channels")
+    add("--test-limit", type=whole, default=500, help="test images of each size")
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="by default runs/anywhere-<name>")
@@ -133,10 +136,10 @@ def main() -> None:
     sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
     rows = [["network", *sizes, *shifts]]
     for name, model in networks.items():
-        by_size, by_shift = tested(model, options)
+        by_size, by_shift, count = tested(model, options)
         shares = (*by_size.values(), *by_shift.values())
         rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
-    save(model, by_size, by_shift, options)
+    save(model, by_size, by_shift, count, options)
     print(f"\n{markdown_table(rows)}\n\nNetwork and card are in {options.out}/network")
 
 

@@ -162,20 +162,16 @@ def training_images(task: str, is_resized: bool, count: int) -> tuple:
 
 def trained(network: Network, options, how: Try, count: int, seed: int) -> keras.Model:
     keras.utils.set_random_seed(seed)
-    model = network.build(options.task)
-    stages = [
-        Stage(name, Recipe(options.epochs or epochs, 32, learning_rate=rate), scales)
-        for name, epochs, rate, scales in (
-            ("one scale", how.first, how.learning_rate, (1.0,)),
-            (
-                "all",
-                how.joint,
-                how.learning_rate / (2 if how.first else 1),
-                network.scales,
-            ),
-        )
-        if epochs
-    ]
+    model, rate = network.build(options.task), how.learning_rate
+
+    def recipe(epochs: int, rate: float) -> Recipe:
+        return Recipe(options.epochs or epochs, 32, learning_rate=rate)
+
+    if how.first:
+        one = Stage("one scale", recipe(how.first, rate), (1.0,))
+        stages = [one, Stage("all", recipe(how.joint, rate / 2), network.scales)]
+    else:
+        stages = [Stage("all", recipe(how.joint, rate), network.scales)]
     data = training_images(options.task, network.resized, count)
     return train_in_stages(model, stages, data, seed=seed, verbose=2)
 
@@ -189,10 +185,8 @@ def tries(name: str, options) -> None:
         images, labels = images_of(options.task, "train", factor, count)
         tests[factor] = images[kept:], labels[kept:]
     for how in network.tries:
-        found = scale_generalization(
-            trained(network, options, how, kept, options.seeds[0]), tests
-        )
-        accuracies = np.array(found.accuracies)
+        model = trained(network, options, how, kept, options.seeds[0])
+        accuracies = scale_generalization(model, tests).accuracies
         print(f"{name}, {how}: {accuracies.mean():.4f}, worst {accuracies.min():.3f}")
 
 
@@ -237,21 +231,20 @@ def main() -> None:
     add("--limit", type=count, help="images of each data set")
     add("--out", type=Path, default=Path("runs/peers"))
     options = parser.parse_args()
+    if options.tries:
+        for name in options.only:
+            tries(name, options)
+        return
     options.out.mkdir(parents=True, exist_ok=True)
+    file = options.out / f"{options.task}.md"
     sizes = [size_label(factor) for factor in SIZE_FACTORS]
     rows = [["network", *sizes, "mean", "training (s)", "an image (ms)"]]
     for name in options.only:
-        if options.tries:
-            tries(name, options)
-            continue
         found = [tested(name, options, seed) for seed in options.seeds]
         rows.append([name, *map(over_seeds, np.transpose(found))])
-        text, file = markdown_table(rows), options.out / f"{options.task}.md"
+        text = markdown_table(rows)
         file.write_text(f"{text}\n", encoding="utf-8")
-    if not options.tries:
-        print(
-            f"\nAccuracy at each size factor (training: 1)\n\n{text}\n\nalso in {file}"
-        )
+    print(f"\nAccuracy at each size (training: 1)\n\n{text}\n\nalso in {file}")
 
 
 if __name__ == "__main__":

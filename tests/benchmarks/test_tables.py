@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.models import from_preset
+from keras_gdrn.models._card import read_card
 
 
 def percentages(cells):
@@ -70,5 +71,14 @@ def test_a_network_learns_to_look_anywhere(table_of, tmp_path):
     little = ("--epochs", 1, "--limit", 4, "--joint-limit", 2, "--test-limit", 2)
     table = table_of("studies/anywhere.py", "digits", *little, "--out", tmp_path)
     assert [len(row) for row in table] == [1 + 9 + 4] * 3
+    for _, *row in table:
+        assert row[4] == row[9]  # not moved, at the size of training
+    center = table[0]
+    assert float(center[-1]) < float(center[-4])  # moved by 12 pixels, and by none
     channel = from_preset(tmp_path / "network").get_layer("scale_channels").network
     assert channel.get_layer("spatial_selection").mode == "max"
+    logs = {path.parent.name for path in tmp_path.glob("training/*/log.csv")}
+    assert logs == {"one_channel", "all_channels"}
+    card = read_card(tmp_path / "network")
+    assert card.shift_images == 2 and "--joint-limit 2" in card.command
+    assert list(card.shift_accuracy) == ["0", "4", "8", "12"]
