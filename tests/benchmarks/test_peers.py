@@ -3,6 +3,8 @@
 `magnified` is exact: what differs is the interpolation.
 """
 
+import argparse
+
 import keras
 import numpy as np
 import pytest
@@ -76,6 +78,49 @@ def test_among_clutter_the_digit_is_whole_and_anywhere(studies, factor):
         places.add(tuple(found[0]))
     assert len(places) == len(images)
     assert images.sum() > 1.1 * alone.sum()  # a large digit may leave no place
+
+
+def test_resized_copies_are_of_all_sizes(studies):
+    peers = studies("peers")
+    images, labels = peers.training_images("centered", True, 3)
+    sizes = [max(peers.boxed(image).shape) for image in images]
+    assert len(labels) == 30 and min(sizes) <= 10 and max(sizes) >= 36
+    assert len(peers.training_images("centered", False, 3)[1]) == 3
+
+
+def test_places_in_the_test_are_not_those_of_the_training(studies, monkeypatch):
+    peers = studies("peers")
+    same = rescaled_arrays("digits", "train", canvas=64, limit=4)
+    monkeypatch.setattr(peers, "rescaled_arrays", lambda *_, **__: same)
+    first, second = (
+        peers.images_of("cluttered", split, 1.0, 4)[0] for split in ("train", "test")
+    )
+    assert not np.array_equal(first, second)
+
+
+def test_tries_are_judged_by_images_that_were_held_out(studies, monkeypatch):
+    peers, judged = studies("peers"), []
+
+    def judge(_, tests):
+        judged.extend(tests.values())
+        return argparse.Namespace(accuracies=np.zeros(9))
+
+    trained_on = peers.images_of("centered", "train", 1.0, 3)[0]
+    monkeypatch.setattr(peers, "scale_generalization", judge)
+    monkeypatch.setattr(peers, "trained", lambda *given: kept.append(given[3]))
+    kept, options = [], argparse.Namespace(task="centered", limit=4, seeds=[0])
+    peers.tries("cnn", options)
+    assert kept == [3] * 3 and len(judged) == 3 * 9
+    at_one = judged[4][0]
+    assert len(at_one) == 1
+    assert not any(np.array_equal(at_one[0], image) for image in trained_on)
+
+
+@pytest.mark.parametrize("task", ["centered", "cluttered"])
+def test_scale_channels_look_where_the_digits_are(studies, task):
+    channel = studies("peers").gauss_der(task).get_layer("scale_channels").network
+    mode = channel.get_layer("spatial_selection").mode
+    assert mode == {"centered": "center", "cluttered": "max"}[task]
 
 
 @pytest.mark.parametrize("task", ["centered", "cluttered"])

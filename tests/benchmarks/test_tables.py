@@ -1,5 +1,7 @@
 """The benchmarks that print a table, on little data."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -77,8 +79,10 @@ def test_a_network_learns_to_look_anywhere(table_of, tmp_path):
     assert float(center[-1]) < float(center[-4])  # moved by 12 pixels, and by none
     channel = from_preset(tmp_path / "network").get_layer("scale_channels").network
     assert channel.get_layer("spatial_selection").mode == "max"
-    logs = {path.parent.name for path in tmp_path.glob("training/*/log.csv")}
-    assert logs == {"one_channel", "all_channels"}
+    for stage, of_one in {"one_channel": True, "all_channels": False}.items():
+        settings = tmp_path / "training" / stage / "settings.json"
+        text = settings.read_text(encoding="utf-8")
+        assert bool(re.search(r'"sigma0": \[\s*1\.0\s*\]', text)) == of_one
     card = read_card(tmp_path / "network")
     assert card.shift_images == 2 and "--joint-limit 2" in card.command
     assert list(card.shift_accuracy) == ["0", "4", "8", "12"]

@@ -92,6 +92,14 @@ def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
     assert limit.is_reached(0)
 
 
+def test_an_epoch_that_would_not_end_in_time_is_not_begun():
+    """As the one before it took, whatever time is left for a shorter one."""
+    asked, limit = [], TimeLimit()
+    limit.is_reached = lambda seconds: asked.append(seconds) or True
+    found = fit(network(), RECIPE, ARRAYS, max_minutes=limit, verbose=0)
+    assert asked == found.history["seconds"]
+
+
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="TensorFlow traces twice"
 )
