@@ -153,7 +153,8 @@ def network(experiment: Experiment, sigma0: Sequence[float], seed: int) -> keras
     keras.utils.set_random_seed(seed)
     of = experiment.network
     if experiment.plain:
-        return plain_resnet(of.input_shape, of.classes, of.widths)
+        shapes = of.input_shape, of.classes, of.widths
+        return plain_resnet(*shapes, zoomed=experiment.zoomed)
     return gauss_der_resnet(**{**dataclasses.asdict(of), "sigma0": sigma0})
 
 
