@@ -65,7 +65,9 @@ def as_model(layer: keras.layers.Layer, shape: tuple) -> keras.Model:
 
 
 def numpy(tensor) -> np.ndarray:
-    return keras.ops.convert_to_numpy(keras.ops.cast(tensor, "float32"))
+    """In float32, as NumPy has no bfloat16, or float64."""
+    array = keras.ops.convert_to_numpy(tensor)
+    return array if array.dtype == "float64" else array.astype("float32")
 
 
 def assert_shapes(case: Case) -> None:

@@ -13,8 +13,8 @@ each_boundary = pytest.mark.parametrize(
 )
 
 
-def assert_graph_operators(size, sigma, boundary, dtype, tolerance):
-    scales, reach = (sigma / 2, sigma), kernels.support_radius(sigma)
+def assert_graph_operators(size, scales, boundary, dtype, tolerance, step=1.0):
+    reach = kernels.support_radius(max(scales), step)
     graph = spectral_operators(
         size,
         ops.convert_to_tensor(scales, dtype),
@@ -22,11 +22,12 @@ def assert_graph_operators(size, sigma, boundary, dtype, tolerance):
         boundary == "symmetric",
         reach,
         dtype,
+        (step, reach),
     )
     assert len(graph) == 5
     for order, of_scales in enumerate(graph):
         for scale, actual in zip(scales, ops.unstack(of_scales), strict=True):
-            expected = kernels.axis_operator(size, scale, order, boundary)
+            expected = kernels.axis_operator(size, scale, order, boundary, step)
             atol = tolerance * max(np.abs(expected).max(), 0.01)
             np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
@@ -35,28 +36,10 @@ def assert_graph_operators(size, sigma, boundary, dtype, tolerance):
 @each_boundary
 @pytest.mark.parametrize("size", [1, 2, 9, 32])
 def test_operators_of_the_graph_are_those_of_numpy(size, boundary):
-    for sigma in (0.25, 2.5, 15.0):
-        assert_graph_operators(size, sigma, boundary, "float64", 1e-8)
-
-
-@pytest.mark.usefixtures("float64")
-@each_boundary
-@pytest.mark.parametrize("size", [1, 9, 32])
-def test_operators_between_the_pixels_are_those_of_numpy(size, boundary):
+    for scales in ((0.125, 0.25), (1.25, 2.5), (7.5, 15.0)):
+        assert_graph_operators(size, scales, boundary, "float64", 1e-8)
     for step, sigma in ((0.5, 0.5), (0.5**1.5, 1.3), (0.7, 4.0)):
-        reach = kernels.support_radius(sigma, step) + 4
-        graph = spectral_operators(
-            size,
-            ops.convert_to_tensor([sigma], "float64"),
-            4,
-            boundary == "symmetric",
-            reach,
-            "float64",
-            (step, reach),
-        )
-        for order, actual in enumerate(graph):
-            expected = kernels.axis_operator(size, sigma, order, boundary, step)
-            np.testing.assert_allclose(actual[0], expected, rtol=0, atol=1e-9)
+        assert_graph_operators(size, [sigma], boundary, "float64", 1e-8, step)
 
 
 SCALES = [(64, 0.5), (65, 6.0), (192, 20.0)]
@@ -66,4 +49,4 @@ SCALES = [(64, 0.5), (65, 6.0), (192, 20.0)]
 @pytest.mark.parametrize(("size", "sigma"), cases(SCALES, SCALES[:1]))
 def test_operators_of_the_graph_are_precise_in_float32(size, sigma, boundary):
     # Nothing is differenced after rounding: no order loses digits to cancellation.
-    assert_graph_operators(size, sigma, boundary, "float32", 1e-5)
+    assert_graph_operators(size, (sigma / 2, sigma), boundary, "float32", 1e-5)

@@ -10,13 +10,10 @@ from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.layers._grids import Grid, summed_along
 from keras_gdrn.layers._tiles import _tiles
 from tests._cases import cases
+from tests.layers._contract import numpy
 
 each_boundary = pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
 SIZE = 257
-
-
-def numpy(tensor):
-    return keras.ops.convert_to_numpy(tensor)
 
 
 def operators(boundary: str) -> dict[str, list]:
@@ -84,18 +81,9 @@ def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
 @pytest.mark.parametrize("outputs", [64, 255, 257])  # 257 is prime
 def test_tiles_leave_no_rest_where_they_need_not(outputs):
     matrix = scipy.sparse.eye_array(outputs).tocsr()
-    _, (tiles, rows, _) = _tiles([matrix])[0], _tiles([matrix])[1].shape[1:]
+    _, tiles, rows, _ = _tiles([matrix])[1].shape
     assert 0 <= tiles * rows - outputs < rows
     assert tiles * rows == outputs or outputs == 257
-
-
-def test_short_axes_have_dense_matrices():
-    for sigma in (1.0, 6.0):
-        factors = kernels.axis_factors(255, sigma, 2, "zero", 1e-3)
-        assert isinstance(factors.jets, np.ndarray)
-        assert not isinstance(
-            kernels.axis_factors(256, sigma, 2, "zero", 1e-3).jets, np.ndarray
-        )
 
 
 @pytest.mark.parametrize("sigma", [1.0, 6.0])
