@@ -1,10 +1,8 @@
 """Brute-force references in float64: SciPy correlations, nothing of the package."""
 
-import functools
 import itertools
 
 import numpy as np
-import scipy.sparse
 from scipy.ndimage import correlate1d
 from scipy.special import ive
 
@@ -50,14 +48,3 @@ def jet_layer(x, kernel, indices, sigma: float, boundary: str) -> np.ndarray:
             response = derivative(response, sigma, order, axis, boundary)
         y = y + orderings(alpha) * response @ mix
     return y
-
-
-def dense(matrix) -> np.ndarray:
-    return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
-
-
-def product(factors, order: int) -> np.ndarray:
-    """`synthesis @ jets[order] @ analysis`, of which one may be missing."""
-    matrices = (factors.synthesis, factors.jets[order], factors.analysis)
-    there = [dense(matrix) for matrix in matrices if matrix is not None]
-    return functools.reduce(np.matmul, there)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from tests import _reference
 from tests._drawn import cases, examples
+from tests._gradients import DTYPE, InputGradient, assert_gradients_are_slopes
 from tests.layers._contract import Case, each, numpy, randomize
 
 
@@ -61,7 +62,7 @@ def test_weights_are_called_what_they_are():
     assert np.exp(conv.log_sigma.numpy()) == pytest.approx(1.3)
 
 
-def built(conv: GaussDerConv, shape: tuple) -> tuple[GaussDerConv, np.ndarray]:
+def built(conv, shape: tuple):
     """The layer with a value of its own in every weight, and an input in float64."""
     conv.build((None, *shape))
     randomize(conv)
@@ -164,3 +165,59 @@ def test_he_uniform_counts_the_jet_as_the_window():
     limit = np.sqrt(6 / (5 * 16))
     kernel = np.abs(conv.kernel.numpy())
     assert 0.98 * limit < kernel.max() <= limit
+
+
+# Gradients
+
+
+@pytest.mark.usefixtures("float64")
+@examples(15)
+@given(cases(dtypes=("float64",)))
+def test_any_layer(case):
+    if case.options["sigma"] <= max(case.sizes):
+        layer = GaussDerConv(**case.options)
+        layer.build(case.shape())
+        # Zero along an axis of one pixel, where nothing can be differentiated.
+        assert_gradients_are_slopes(layer, case.images(), idle=-1.0)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 4.0])
+def test_second_derivatives(sigma):
+    """A penalty on the gradient in the image has a gradient in the weights."""
+    conv = GaussDerConv(2, sigma, activation="tanh", dtype=DTYPE)
+    conv, x = built(conv, (9, 12, 2))
+    assert_gradients_are_slopes(InputGradient(conv), x)
+
+
+def test_slopes_notice_a_wrong_gradient():
+    class Wrong(keras.layers.Dense):
+        def call(self, inputs):
+            kernel = keras.ops.stop_gradient(self.kernel)
+            return super().call(inputs) + keras.ops.matmul(inputs, kernel)
+
+    with pytest.raises(AssertionError):
+        assert_gradients_are_slopes(*built(Wrong(3, dtype=DTYPE), (4,)))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="of JAX")
+def test_forward_mode_and_second_derivatives():
+    """As docs/how_a_layer_is_evaluated.md says: the one by a learned scale."""
+    import jax
+
+    conv = layer(3, 1.5, activation="tanh")
+    fixed, x = built(conv(epsilon=1e-6), (6, 5, 2))
+    learned, _ = built(conv(trainable_sigma=True), (6, 5, 2))
+    learned.log_sigma.assign(np.log(1.5))
+    x = x[:1].astype("float32")
+    backward = jax.jit(jax.jacrev(fixed))(x)
+    forward = jax.jit(jax.jacfwd(learned))(x)
+    np.testing.assert_allclose(forward, backward, rtol=1e-3, atol=1e-5)
+
+    def loss(layer):
+        return lambda x: (layer(x) ** 2).sum()
+
+    twice = jax.jit(jax.jacrev(jax.jacrev(loss(fixed))))(x)
+    hessian = jax.jit(jax.hessian(loss(learned)))(x)
+    np.testing.assert_allclose(hessian, twice, rtol=1e-3, atol=1e-4)
+    with pytest.raises(TypeError, match="forward-mode autodiff"):
+        jax.jacfwd(fixed)(x)

@@ -141,12 +141,19 @@ def test_channel_is_the_network_at_its_scale_with_its_weights(network):
             np.testing.assert_allclose(numpy(layer.network(x)), channel, atol=atol)
 
 
-@pytest.mark.parametrize("trainable_sigma", cases([False, True], [True]))
-def test_gradients_sum_over_the_channels(trainable_sigma):
-    """Those of learned scales also between the pixels."""
+@pytest.mark.parametrize("kind", ["whole maps", "learned", "windows"])
+def test_gradients_sum_over_the_channels(kind):
+    """Also between the pixels; on windows with few coefficients and coarse samples."""
     keras.config.set_dtype_policy(DTYPE)
-    options = {"activation": "tanh", "trainable_sigma": trainable_sigma}
-    layer = built(lambda: GaussDerConv(3, 1.2, **options), subpixel=trainable_sigma)
+    options = {"activation": "tanh", "trainable_sigma": kind == "learned"}
+    network = GaussDerConv(3, 1.2, **options)
+    if kind == "windows":
+        second = GaussDerConv(2, 1.5, epsilon=0.05)
+        network = keras.Sequential([network, second, SpatialSelection()])
+    field, scales = (1.5, (1.0, 4.0)) if kind == "windows" else (None, SCALES)
+    layer = ScaleChannels(network, scales, field, subpixel=True)
+    layer.build((None, *SHAPE))
+    randomize(layer)
     assert_gradients_are_slopes(layer, images())
 
 
