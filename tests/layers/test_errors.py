@@ -83,21 +83,30 @@ def test_quantization():
     assert model(zeros(1, 8, 8, 3)).shape == (1, 8, 8, 2)
 
 
-@pytest.mark.parametrize(
-    ("layer", "name", "near"),
-    [
-        (GaussDerConv, "nosuch", None),
-        (GaussDerConv, "sigmma", "sigma"),
-        (GaussDerResidualBlock, "zero_orders", "zero_order"),
-        (ScaleChannels, "sigma", "sigma0"),
-        (ScalePooling, "drop_out", "dropout"),
-        (SpatialSelection, "modes", "mode"),
-    ],
-)
-def test_unknown_option(layer, name, near):
-    hint = rf"\. Did you mean `{near}`\?" if near else r"\."
-    with refuses(rf"has no argument `{name}`{hint} Received: \{{'{name}': 2\}}"):
-        layer(**VALID.get(layer, {}), **{name: 2})
+NEITHER = "has no argument `{}`."
+NEAR = NEITHER + r" Did you mean `{}`\?"
+INSTEAD = "has no `{}`: .*{}.*"
+KEYWORDS = [
+    ([GaussDerConv], NEITHER, "nosuch", ""),
+    ([GaussDerConv], NEAR, "sigmma", "sigma"),
+    ([GaussDerResidualBlock], NEAR, "zero_orders", "zero_order"),
+    ([ScaleChannels], NEAR, "sigma", "sigma0"),
+    ([ScalePooling], NEAR, "drop_out", "dropout"),
+    ([SpatialSelection], NEAR, "modes", "mode"),
+    (CONVOLUTIONS, INSTEAD, "strides", "size of the input; to subsample, put a pool"),
+    (CONVOLUTIONS, INSTEAD, "kernel_size", "given by `sigma`"),
+    (CONVOLUTIONS, INSTEAD, "padding", "`boundary`"),
+    (CONVOLUTIONS, INSTEAD, "dilation_rate", "a larger `sigma`"),
+    (CONVOLUTIONS, INSTEAD, "groups", "`separable=True`"),
+    (CONVOLUTIONS, INSTEAD, "stride", "to subsample, put a pooling layer"),
+]
+
+
+@pytest.mark.parametrize(("kinds", "message", "name", "hint"), KEYWORDS)
+def test_keywords_of_no_layer_or_of_other_convolutions(kinds, message, name, hint):
+    for layer in kinds:
+        with refuses(message.format(name, hint) + rf" Received: {{'{name}': 2}}"):
+            layer(**VALID.get(layer, {}), **{name: 2})
 
 
 @pytest.mark.filterwarnings("ignore:Do not pass an `input_shape`")
@@ -105,23 +114,6 @@ def test_options_of_any_layer():
     options = {"name": "mine", "trainable": False, "dtype": "float32", "autocast": True}
     first = GaussDerConv(**CONVOLUTION, **options, input_shape=(8, 8, 3))
     assert keras.Sequential([first]).output_shape == (None, 8, 8, 3)
-
-
-INSTEAD = {
-    "strides": "size of the input; to subsample, put a pooling layer",
-    "kernel_size": "given by `sigma`",
-    "padding": "`boundary`",
-    "dilation_rate": "a larger `sigma`",
-    "groups": "`separable=True`",
-    "stride": "to subsample, put a pooling layer",
-}
-
-
-@convolutions
-@pytest.mark.parametrize("option", INSTEAD)
-def test_options_of_other_convolutions(layer, option):
-    with refuses(rf"has no `{option}`: .*{INSTEAD[option]}.*{{'{option}': 2}}"):
-        layer(**CONVOLUTION, **{option: 2})
 
 
 def test_numpy_numbers_are_numbers():
@@ -136,13 +128,12 @@ def test_numpy_numbers_are_numbers():
 
 @pytest.mark.parametrize("shape", [(1,), (1, 3), (1, 4, 4, 4, 4, 3)])
 def test_rank(shape):
+    received, spatial = re.escape(f"input_shape={shape}"), "one, two or three spatial"
     for layer in (*(kind(3, 1.0) for kind in CONVOLUTIONS), SpatialSelection()):
-        with refuses(
-            rf"one, two or three spatial.*input_shape={re.escape(str(shape))}"
-        ):
+        with refuses(f"{spatial}.*{received}"):
             layer(zeros(*shape))
     if len(shape) < 3:
-        with refuses(rf"\(batch, scale, …\).*input_shape={re.escape(str(shape))}"):
+        with refuses(rf"\(batch, scale, …\).*{received}"):
             ScalePooling()(zeros(*shape))
 
 
