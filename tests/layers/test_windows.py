@@ -51,10 +51,6 @@ def block(filters=3, sigma=1.3, **options):
     return GaussDerResidualBlock(filters, sigma, **EXACTLY, **options)
 
 
-def chain(*inner, data_format=None):
-    return keras.Sequential([*inner, SpatialSelection(data_format=data_format)])
-
-
 def functional(shape, *inner):
     image = keras.Input(shape, dtype=DTYPE)
     x = image
@@ -63,49 +59,54 @@ def functional(shape, *inner):
     return keras.Model(image, x)
 
 
-def nested():
-    middle = functional((24, 17, 3), block(4), layers.Dropout(0.3))
-    return functional(
-        (24, 17, 2), conv(), middle, keras.Sequential([conv()]), SpatialSelection()
-    )
+def operations(x):
+    return keras.ops.relu(0.5 * x + 1.0) - keras.ops.tanh(x)
 
 
-def with_operations():
-    image = keras.Input((24, 17, 2), dtype=DTYPE)
-    x = conv()(image)
-    x = keras.ops.relu(0.5 * x + 1.0) - keras.ops.tanh(x)
-    return keras.Model(image, layers.Dense(5)(SpatialSelection()(conv(4)(x))))
+def plain(shape):
+    return scale_channel(shape, 3, [4, 4], 1.3, residual=False, **EXACTLY)
 
 
 FIRST = {"data_format": "channels_first"}
 NETWORKS = {
-    "odd and even": ((24, 17, 2), lambda: chain(conv(), block(4), conv(2, 1.7))),
-    "one dimension": ((37, 2), lambda: chain(conv(), block(4), conv(2, 1.7))),
-    "three dimensions": ((11, 12, 9, 2), lambda: chain(conv(), block(2, 1.1))),
+    "plain": ((20, 17, 2), lambda: [plain((20, 17, 2))]),
+    "odd and even": (
+        (24, 17, 2),
+        lambda: [conv(), block(4), block(4), conv(2, 1.7), SpatialSelection()],
+    ),
+    "one dimension": (
+        (37, 2),
+        lambda: [conv(), block(4), conv(2, 1.7), SpatialSelection()],
+    ),
+    "three dimensions": (
+        (11, 12, 9, 2),
+        lambda: [conv(), conv(2, 1.1), SpatialSelection()],
+    ),
     "channels first": (
         (2, 24, 17),
-        lambda: chain(
+        lambda: [
             conv(**FIRST),
             layers.BatchNormalization(axis=1),
             block(3, **FIRST),
-            data_format="channels_first",
-        ),
+            SpatialSelection(**FIRST),
+        ],
     ),
     "separable, of order 3, with the zero-order term": (
         (24, 17, 2),
-        lambda: chain(
+        lambda: [
             conv(4, separable=True),
             block(4, separable=True, zero_order=True),
             conv(2, 1.7, order=3, zero_order=True),
-        ),
+            SpatialSelection(),
+        ],
     ),
     "symmetric far from the edge": (
         (64, 61, 2),
-        lambda: chain(conv(boundary="zero"), conv(3, 0.6)),
+        lambda: [conv(boundary="zero"), conv(3, 0.6), SpatialSelection()],
     ),
     "pointwise layers": (
         (24, 17, 2),
-        lambda: chain(
+        lambda: [
             conv(),
             layers.BatchNormalization(),
             layers.LayerNormalization(),
@@ -113,60 +114,51 @@ NETWORKS = {
             layers.Conv2D(4, 1),
             layers.Dense(3),
             layers.Dropout(0.5),
+            operations,
             conv(2, 1.7),
-        ),
+            SpatialSelection(),
+            layers.Dense(5),
+        ],
     ),
-    "nested models": ((24, 17, 2), nested),
-    "operations": ((24, 17, 2), with_operations),
+    "nested models": (
+        (24, 17, 2),
+        lambda: [
+            conv(),
+            functional((24, 17, 3), block(4), layers.Dropout(0.3)),
+            keras.Sequential([conv()]),
+            SpatialSelection(),
+        ],
+    ),
 }
-FIRST_NETWORK = "odd and even"
+ON_JAX = [("odd and even", 2.5, False), ("plain", 2.5, True)]
+EVERY = [(n, 2.5, False) for n in NETWORKS] + [("odd and even", 1.0, True), ON_JAX[1]]
 
 
-@pytest.mark.parametrize(
-    ("name", "extent"),
-    cases(
-        [(n, 2.5) for n in NETWORKS] + [(FIRST_NETWORK, 1.0)], [(FIRST_NETWORK, 2.5)]
-    ),
-)
-def test_windows_are_cut_outs_of_whole_maps(name, extent):
-    shape, network = NETWORKS[name]
-    layer, x = built(network(), shape, extent), images(*shape)
-    expected = numpy(WindowedChannels(layer.network, SCALES, extent)(x))
-    atol = TOLERANCE * np.abs(expected).max()
-    np.testing.assert_allclose(numpy(layer(x)), expected, rtol=0, atol=atol)
-    whole, wide = (
-        numpy(ScaleChannels(layer.network, SCALES, field, dtype=DTYPE)(x))
-        for field in (None, 99.0)
-    )
-    np.testing.assert_allclose(wide, whole, rtol=TOLERANCE, atol=TOLERANCE)
-    assert np.abs(whole - expected).max() > 3 * atol  # something has been cut off
-
-
-@pytest.mark.parametrize(
-    ("training", "residual"),
-    cases([(True, True), (False, True), (True, False)], [(True, False)]),
-)
-def test_values_and_gradients_are_those_of_cut_outs(training, residual):
-    """Batch statistics are of the windows; so are all gradients."""
-    shape, extent = (20, 17, 2), 2.0
-    widths = cases([4, 4, 5], [4])
-    network = scale_channel(shape, 3, widths, 1.3, residual=residual, **EXACTLY)
+@pytest.mark.parametrize(("name", "extent", "training"), cases(EVERY, ON_JAX))
+def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
+    """Of whole maps. Batch statistics are of the windows."""
+    shape, inner = NETWORKS[name]
+    network, x = functional(shape, *inner()), images(*shape)
     layer = built(network, shape, extent)
-    oracle, x = WindowedChannels(network, SCALES, extent), images(*shape)
-    upstream = np.random.default_rng(3).normal(size=(2, len(SCALES), 3))
-
-    def values(layer):
-        # Their statistics move when it is called in training: last.
-        slopes = gradients(layer, x, upstream, training)
-        return [*slopes, numpy(layer(x, training=training))]
-
-    *expected, scores = values(oracle)
-    *actual, found = values(layer)
-    atol = TOLERANCE * np.abs(scores).max()
-    np.testing.assert_allclose(found, scores, rtol=0, atol=atol)
-    for ours, theirs in zip(actual, expected, strict=True):
+    oracle = WindowedChannels(network, SCALES, extent)
+    expected = numpy(oracle(x, training=training))
+    upstream = np.random.default_rng(3).normal(size=expected.shape)
+    slopes = gradients(oracle, x, upstream, training)
+    for ours, theirs in zip(
+        gradients(layer, x, upstream, training), slopes, strict=True
+    ):
         largest = max(np.abs(theirs).max(), 1e-3)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e2 * TOLERANCE * largest)
+    atol = TOLERANCE * np.abs(expected).max()
+    actual = numpy(layer(x, training=training))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    if not training:
+        whole, wide = (
+            numpy(ScaleChannels(network, SCALES, field, dtype=DTYPE)(x))
+            for field in (None, 99.0)
+        )
+        np.testing.assert_allclose(wide, whole, rtol=TOLERANCE, atol=TOLERANCE)
+        assert np.abs(whole - expected).max() > 3 * atol  # something has been cut off
 
 
 @pytest.mark.seen_on_tensorflow("the plan is made by Python")
