@@ -74,19 +74,16 @@ def test_central_difference_is_pyscsps_mask():
 def test_truncation_radius_is_pyscsps_the_smallest_that_keeps_the_mass(
     sigma, dimensions
 ):
+    radius = functools.partial(kernels.truncation_radius, sigma)
     length = len(discscsp.make1Ddiscgaussfilter(sigma, 5e-3, dimensions))
-    assert kernels.truncation_radius(sigma, 5e-3, dimensions) == length // 2
+    assert radius(5e-3, dimensions) == length // 2
+    assert radius(5e-3) == radius(5e-3, 1)
     for epsilon in (0.3, 1e-2, 1e-6, 1e-10):
-        radius = kernels.truncation_radius(sigma, epsilon, dimensions)
-        inside = kernels.discrete_gaussian(sigma, radius)
+        inside = kernels.discrete_gaussian(sigma, radius(epsilon, dimensions))
         assert inside.sum() ** dimensions >= 1 - epsilon
-        assert radius == 0 or inside[1:-1].sum() ** dimensions < 1 - epsilon
-
-
-def test_truncation_radius_of_a_line_and_of_an_error_below_rounding():
-    line, plane = (kernels.truncation_radius(6.0, 5e-3, d) for d in (1, 2))
-    assert kernels.truncation_radius(6.0, 5e-3) == line < plane
-    assert kernels.truncation_radius(2.0, 1e-16) > kernels.truncation_radius(2.0, 1e-14)
+        assert len(inside) == 1 or inside[1:-1].sum() ** dimensions < 1 - epsilon
+    # Below rounding too, where the mass itself is 1.
+    assert radius(1e-17, dimensions) > radius(1e-14, dimensions)
 
 
 def test_fourier_response_is_computed_in_float64():

@@ -78,12 +78,13 @@ def windowed():
 NETWORKS = [convolution, functional, nested, sequential, own]
 
 
-def channels(network, scales=SCALES):
-    return lambda **kwargs: ScaleChannels(network(), scales, **kwargs)
-
-
 CASES = {
-    "layer": Case(channels(convolution), SHAPE, 5 * 3 * 4 + 4, (None, None, 3)),
+    "layer": Case(
+        lambda **kwargs: ScaleChannels(convolution(), SCALES, **kwargs),
+        SHAPE,
+        5 * 3 * 4 + 4,
+        (None, None, 3),
+    ),
     "functional": Case(
         lambda **kwargs: ScaleChannels(
             functional(shape=(None, None, 3)), SCALES, **kwargs
@@ -94,7 +95,6 @@ CASES = {
         (None, None, 3),
         ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
     ),
-    "sequential": Case(channels(sequential, [1.0]), SHAPE, 48 * 2, (None, None, 3)),
     "windows": Case(
         lambda **kwargs: ScaleChannels(windowed(), SCALES, 1.5, **kwargs),
         SHAPE,

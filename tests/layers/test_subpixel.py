@@ -52,10 +52,3 @@ def test_channels_from_one_pixel_on_are_as_they_were(extent):
     )
     np.testing.assert_allclose(between[:, 2:], on_pixels[:, 2:], atol=1e-5)
     assert abs(between[:, :2] - on_pixels[:, :2]).max() > 1e-2
-
-
-def test_layers_outside_are_on_pixels():
-    outside = GaussDerConv(1, 0.5)
-    before = numpy(outside(images()))
-    ScaleChannels(GaussDerConv(1, 1.0), [0.5], subpixel=True)(images())
-    np.testing.assert_array_equal(numpy(outside(images())), before)
