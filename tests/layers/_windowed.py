@@ -29,9 +29,8 @@ def convolutions(network) -> list[GaussDerConv]:
     return found
 
 
-def deviations(network) -> list[float]:
+def deviations(sigmas: list[float]) -> list[float]:
     """Of each convolution's input, in units of the initial scale."""
-    sigmas = [conv.sigma for conv in convolutions(network)]
     last = sigmas[-1] ** 2
     return [
         math.sqrt(last + sum(sigma**2 for sigma in sigmas[k:]))
@@ -77,11 +76,16 @@ class WindowedChannels(keras.layers.Layer):
 
     In training, batch normalization takes its statistics over the windows that the next
     convolution reads, of all scales together.
+
+    Args:
+        reaches: `deviations`, which a network with branches does not have in order.
     """
 
-    def __init__(self, network, sigma0, extent):
+    def __init__(self, network, sigma0, extent, reaches=None):
         super().__init__(dtype=network.dtype_policy)
         self.network, self.sigma0, self.extent = network, sigma0, extent
+        sigmas = [conv.sigma for conv in convolutions(network)]
+        self.reaches = reaches or deviations(sigmas)
 
     def build(self, input_shape):
         pass
@@ -89,7 +93,7 @@ class WindowedChannels(keras.layers.Layer):
     def call(self, inputs, training=False):
         convolved, normalization = GaussDerConv._convolved, BatchNormalization.call
         sigma0, extent = self.sigma0, self.extent
-        remaining = [*deviations(self.network), 0.0]
+        remaining = [*self.reaches, 0.0]
 
         def on_windows(conv, inputs, *gain, **options):
             first, deviation = conv.data_format == "channels_first", remaining.pop(0)

@@ -6,7 +6,6 @@ import pytest
 
 from keras_gdrn.layers import ScalePooling, SpatialSelection
 from keras_gdrn.layers._maximum import maximum
-from keras_gdrn.models import gauss_der_resnet
 from tests.layers._contract import numpy
 
 compiled = pytest.mark.parametrize("compiled", [False, True])
@@ -47,13 +46,6 @@ def test_nan_is_not_lost(layer, compiled):
 def test_no_image_has_no_score(mode):
     layer, none = ScalePooling(mode, dropout=0.5), np.zeros((0, 6, 10), "float32")
     assert layer(none).shape == layer(none, training=True).shape == (0, 10)
-
-
-@pytest.mark.seen_on_tensorflow("each layer takes none there too")
-@pytest.mark.parametrize("selection", ["center", "max"])
-def test_a_network_takes_a_batch_of_no_images(selection):
-    model = gauss_der_resnet((8, 8, 1), 3, [4], 1.2, [1.0], spatial_selection=selection)
-    assert model(np.zeros((0, 8, 8, 1), "float32")).shape == (0, 3)
 
 
 def test_means_of_what_float16_holds():

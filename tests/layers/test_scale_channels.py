@@ -175,22 +175,6 @@ def test_output_dtype_is_that_of_the_network():
     assert keras.backend.standardize_dtype(layer(images()).dtype) == "float32"
 
 
-@pytest.mark.parametrize(
-    ("shape", "data_format"),
-    cases(
-        [((9, 3), None), ((5, 4, 6, 3), None), ((3, 8, 6), "channels_first")],
-        [((9, 3), None)],
-    ),
-)
-def test_no_images_have_no_scores(shape, data_format):
-    options = {"data_format": data_format}
-    image = keras.Input(shape)
-    x = GaussDerResidualBlock(4, 1.0, separable=True, **options)(image)
-    network = keras.Model(image, SpatialSelection(**options)(x))
-    layer = ScaleChannels(network, [0.5, 1.0])
-    assert layer(np.zeros((0, *shape), "float32")).shape == (0, 2, 4)
-
-
 def test_layers_outside_are_at_scale_one_also_after_an_error():
     assert current_scales() == (1.0,)
     with pytest.raises(ValueError, match="`sigma`"):

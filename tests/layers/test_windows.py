@@ -15,7 +15,7 @@ from keras_gdrn.models import scale_channel
 from tests._cases import cases
 from tests._gradients import DTYPE, EXACT, gradients
 from tests.layers._contract import numpy, randomize
-from tests.layers._windowed import WindowedChannels
+from tests.layers._windowed import WindowedChannels, deviations
 
 SCALES = cases((0.5, 1.0, 2.0), (1.0, 2.0))
 # Nothing is lost to the low-rank form.
@@ -61,6 +61,18 @@ def functional(shape, *inner):
 
 def operations(x):
     return keras.ops.relu(0.5 * x + 1.0) - keras.ops.tanh(x)
+
+
+class Gain(layers.Layer):
+    acts_at_each_position = True
+
+    def call(self, inputs):
+        return 2 * inputs
+
+
+def branches(x):
+    y = layers.Add()([conv(sigma=2.0)(x), conv(sigma=0.5)(x)])
+    return layers.Concatenate()([y, x])
 
 
 def plain(shape):
@@ -115,6 +127,7 @@ NETWORKS = {
             layers.Dense(3),
             layers.Dropout(0.5),
             operations,
+            Gain(),
             conv(2, 1.7),
             SpatialSelection(),
             layers.Dense(5),
@@ -129,7 +142,14 @@ NETWORKS = {
             SpatialSelection(),
         ],
     ),
+    "branches": (
+        (24, 17, 2),
+        lambda: [conv(sigma=0.7), branches, conv(sigma=1.1), SpatialSelection()],
+    ),
 }
+# The branches that meet have the window of the larger one.
+FIRST_REACH, BRANCHES, LAST = deviations([0.7, 2.0, 1.1])
+REACHES = {"branches": [FIRST_REACH, BRANCHES, BRANCHES, LAST]}
 ON_JAX = [("odd and even", 2.5, False), ("plain", 2.5, True)]
 EVERY = [(n, 2.5, False) for n in NETWORKS] + [("odd and even", 1.0, True), ON_JAX[1]]
 
@@ -140,7 +160,7 @@ def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
     shape, inner = NETWORKS[name]
     network, x = functional(shape, *inner()), images(*shape)
     layer = built(network, shape, extent)
-    oracle = WindowedChannels(network, SCALES, extent)
+    oracle = WindowedChannels(network, SCALES, extent, REACHES.get(name))
     expected = numpy(oracle(x, training=training))
     upstream = np.random.default_rng(3).normal(size=expected.shape)
     slopes = gradients(oracle, x, upstream, training)
@@ -152,6 +172,7 @@ def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
     atol = TOLERANCE * np.abs(expected).max()
     actual = numpy(layer(x, training=training))
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    assert layer(x[:0]).shape == (0, *expected.shape[1:])
     if not training:
         whole, wide = (
             numpy(ScaleChannels(network, SCALES, field, dtype=DTYPE)(x))
@@ -159,33 +180,6 @@ def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
         )
         np.testing.assert_allclose(wide, whole, rtol=TOLERANCE, atol=TOLERANCE)
         assert np.abs(whole - expected).max() > 3 * atol  # something has been cut off
-
-
-@pytest.mark.seen_on_tensorflow("the plan is made by Python")
-def test_branches_that_meet_have_the_window_of_the_larger_one():
-    image = keras.Input((24, 17, 2), dtype=DTYPE)
-    x = conv(sigma=0.7)(image)
-    coarse, fine = conv(sigma=2.0)(x), conv(sigma=0.5)(x)
-    y = layers.Concatenate()([layers.Add()([coarse, fine]), x])
-    model = keras.Model(image, SpatialSelection()(conv(sigma=1.1)(y)))
-    layer, x = built(model, (24, 17, 2), 2.0), images(24, 17, 2)
-    # The last layer counts twice.
-    last = 2**0.5 * 1.1
-    reaches = [np.hypot(np.hypot(last, 2.0), 0.7), np.hypot(last, 2.0), last]
-    inputs = [value.deviation for value in layer._course.calls[0].inputs]
-    assert inputs == [pytest.approx(reaches[0])]
-    outputs = [call.output.deviation for call in layer._course.calls[:3]]
-    assert outputs == [pytest.approx(reach) for reach in reaches[1:] + reaches[2:]]
-    whole, wide = (
-        numpy(ScaleChannels(model, SCALES, field, dtype=DTYPE)(x))
-        for field in (None, 99.0)
-    )
-    np.testing.assert_allclose(wide, whole, rtol=TOLERANCE, atol=TOLERANCE)
-    far, near = (
-        numpy(ScaleChannels(model, SCALES, extent, tolerance=1e-9, dtype=DTYPE)(x))
-        for extent in (1.0, 4.0)
-    )
-    assert np.abs(near - whole).max() < 0.1 * np.abs(far - whole).max()
 
 
 # Independence of the canvas
@@ -271,19 +265,6 @@ def test_windows_that_cannot_be_had(inner, reason):
     message = rf"^`receptive_field` takes.*{reason}.*receptive_field=3.0$"
     with pytest.raises(ValueError, match=message):
         ScaleChannels(network, SCALES, 3.0)(x)
-
-
-def test_a_layer_may_say_that_it_acts_at_each_position():
-    class Gain(layers.Layer):
-        acts_at_each_position = True
-
-        def call(self, inputs):
-            return 2 * inputs
-
-    network = functional((16, 16, 2), conv(), Gain(), SpatialSelection())
-    layer = ScaleChannels(network, SCALES, dtype=DTYPE)
-    layer(images(16, 16, 2))
-    assert layer._accuracy.extent == 2.5
 
 
 @pytest.mark.slow
