@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from keras import layers
 
+from keras_gdrn import kernels
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
@@ -139,6 +140,33 @@ def test_channel_is_the_network_at_its_scale_with_its_weights(network):
         np.testing.assert_allclose(channel, expected, rtol=0, atol=atol)
         if scale == 1:
             np.testing.assert_allclose(numpy(layer.network(x)), channel, atol=atol)
+
+
+@pytest.mark.parametrize("trainable_sigma", [False, True])
+@pytest.mark.parametrize("boundary", cases(kernels.BOUNDARIES, ["symmetric"]))
+def test_between_the_pixels_a_channel_is_its_convolution(boundary, trainable_sigma):
+    """With one filter for each derivative, against NumPy."""
+    scales = (0.5**1.5, 0.5, 1.0, 2.0)
+    conv = GaussDerConv(
+        *(1, 1.2, 1),
+        boundary=boundary,
+        trainable_sigma=trainable_sigma,
+        use_bias=False,
+        epsilon=1e-6,
+    )
+    layer = ScaleChannels(conv, scales, subpixel=True)
+    layer.build((None, *SHAPE))
+    down = np.zeros((2, 3, 1))
+    down[0, 0] = 1  # the derivative along the first axis, of the first channel
+    conv.kernel.assign(down)
+    maps = np.moveaxis(numpy(layer(images())), 1, 0)
+    for scale, actual in zip(scales, maps, strict=True):
+        along, across = (
+            kernels.axis_operator(size, 1.2 * scale, order, boundary, min(scale, 1))
+            for size, order in zip(SHAPE, (1, 0), strict=False)
+        )
+        expected = along @ images()[..., 0] @ across.T
+        np.testing.assert_allclose(actual[..., 0], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["whole maps", "learned", "windows"])
