@@ -21,7 +21,8 @@ class Case:
         make: Makes a new layer from further arguments of `keras.layers.Layer`.
         shape: Input shape without the batch.
         parameters: Number of trainable scalars.
-        unknown: `shape` with `None` for every size that may be unknown.
+        unknown: `shape` with `None` for every size that may be unknown; by default all
+            but the last.
         without_gradient: Trainable weights (the ends of their paths) that batch
             normalization makes irrelevant in training.
     """
@@ -77,7 +78,8 @@ def assert_shapes(case: Case) -> None:
     for x in (case.inputs(), case.inputs(batch=0)):
         y = layer(x)
         assert tuple(y.shape) == tuple(layer.compute_output_shape(x.shape))
-    for shape in filter(None, (case.shape, case.unknown)):
+    unknown = case.unknown or (*[None] * (len(case.shape) - 1), case.shape[-1])
+    for shape in (case.shape, unknown):
         symbol = layer(keras.Input(shape))
         assert tuple(symbol.shape) == tuple(layer.compute_output_shape((None, *shape)))
         assert symbol.dtype == keras.backend.standardize_dtype(y.dtype)

@@ -220,14 +220,20 @@ def test_network_for_other_images(network, known, receptive_field):
             ScaleChannels(network, [1.0], receptive_field)(keras.Input(shape))
 
 
-def test_networks_that_are_none():
-    for network in (keras.layers.Dense(3), SpatialSelection()):
-        with pytest.warns(UserWarning, match="Gaussian derivative layers, and .* none"):
-            ScaleChannels(network, [1.0, 2.0])(keras.Input((8, 8, 3)))
-    inner = ScaleChannels(GaussDerConv(3, 1.0), (1.0,))
-    for network in (inner, keras.Sequential([inner])):
+@pytest.mark.parametrize("network", [keras.layers.Dense(3), SpatialSelection()])
+def test_network_without_gaussian_derivatives(network):
+    with pytest.warns(UserWarning, match="of Gaussian derivative layers, and .* none"):
+        ScaleChannels(network, [1.0, 2.0])(keras.Input((8, 8, 3)))
+
+
+def test_nested_scale_channels():
+    layer = ScaleChannels(GaussDerConv(3, 1.0), (1.0,))
+    for network in (layer, keras.Sequential([layer])):
         with refuses(r"nested.*sigma0=\(1.0, 2.0\)"):
             ScaleChannels(network, (1.0, 2.0))
+
+
+def test_network_that_is_changed_once_it_is_built():
     network = keras.Sequential([GaussDerConv(3, 1.0), SpatialSelection()])
     layer = ScaleChannels(network, [1.0, 2.0])
     layer(zeros(1, 8, 8, 3))

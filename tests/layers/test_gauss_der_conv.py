@@ -18,17 +18,15 @@ def layer(filters=4, sigma=1.3, **fixed):
 
 
 CASES = {
-    "1-D": Case(layer(order=3), (9, 2), 3 * 2 * 4 + 4, (None, 2)),
-    "2-D": Case(layer(activation="tanh"), (9, 6, 3), 5 * 3 * 4 + 4, (None, None, 3)),
+    "1-D": Case(layer(order=3), (9, 2), 3 * 2 * 4 + 4),
+    "2-D": Case(layer(activation="tanh"), (9, 6, 3), 5 * 3 * 4 + 4),
     "3-D, channels first": Case(
         layer(order=1, data_format="channels_first"),
         (2, 4, 5, 6),
         3 * 2 * 4 + 4,
         (2, None, None, None),
     ),
-    "trainable sigma": Case(
-        layer(trainable_sigma=True), (7, 8, 3), 5 * 3 * 4 + 4 + 1, (None, None, 3)
-    ),
+    "trainable sigma": Case(layer(trainable_sigma=True), (7, 8, 3), 5 * 3 * 4 + 4 + 1),
     "separable": Case(
         layer(separable=True), (7, 8, 3), 5 * 3 + 3 + 3 * 4 + 4, (7, None, 3)
     ),

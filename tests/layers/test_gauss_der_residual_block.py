@@ -27,10 +27,10 @@ BIASES = ("conv1/bias", "conv2/bias", "projection/bias", "depthwise_bias")
 
 CASES = {
     "same width, 1-D": Case(
-        block(2), (9, 2), parameters(2, 2, 2), (None, 2), ("conv1/bias", "conv2/bias")
+        block(2), (9, 2), parameters(2, 2, 2), without_gradient=BIASES
     ),
     "other width": Case(
-        block(4), (8, 6, 3), parameters(5, 3, 4), (None, None, 3), BIASES
+        block(4), (8, 6, 3), parameters(5, 3, 4), without_gradient=BIASES
     ),
     "3-D, channels first": Case(
         block(3, order=1, data_format="channels_first"),
@@ -51,7 +51,6 @@ CASES = {
         block(4, trainable_sigma=True, use_bias=False),
         (8, 6, 3),
         parameters(5, 3, 4) - 3 * 4 + 2,
-        (8, None, 3),
     ),
 }
 

@@ -79,29 +79,25 @@ def windowed():
 NETWORKS = [convolution, functional, nested, sequential, own]
 
 
+def channels(network, *options):
+    return lambda **kwargs: ScaleChannels(network(), SCALES, *options, **kwargs)
+
+
+BIASES = ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias")
 CASES = {
-    "layer": Case(
-        lambda **kwargs: ScaleChannels(convolution(), SCALES, **kwargs),
-        SHAPE,
-        5 * 3 * 4 + 4,
-        (None, None, 3),
-    ),
+    "layer": Case(channels(convolution), SHAPE, 5 * 3 * 4 + 4),
     "functional": Case(
-        lambda **kwargs: ScaleChannels(
-            functional(shape=(None, None, 3)), SCALES, **kwargs
-        ),
+        channels(lambda: functional(shape=(None, None, 3))),
         SHAPE,
         # convolution, both normalizations, block with projection, dense layer
         64 + 8 + 8 + (5 * 7 * 3 + 6 + 12) + (12 + 3 + 6) + 20,
-        (None, None, 3),
-        ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
+        without_gradient=BIASES,
     ),
     "windows": Case(
-        lambda **kwargs: ScaleChannels(windowed(), SCALES, 1.5, **kwargs),
+        channels(windowed, 1.5),
         SHAPE,
         64 + 8 + (5 * 7 * 3 + 6 + 12) + (12 + 3 + 6),
-        (None, None, 3),
-        ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
+        without_gradient=BIASES,
     ),
 }
 # The network has a policy of its own.
