@@ -71,6 +71,16 @@ def on_window(layer, x, reach: float, sigma: float):
     return y
 
 
+def normalized_over(windows: np.ndarray, layer, maps):
+    """Batch normalization whose statistics are those of windows, one for each map."""
+    inner, axes = ops.cast(windows[..., None], maps.dtype), range(maps.ndim - 1)
+    mean = ops.sum(maps * inner, tuple(axes)) / ops.sum(inner)
+    squares = ops.square(maps - mean) * inner
+    variance = ops.sum(squares, tuple(axes)) / ops.sum(inner)
+    gain = layer.gamma / ops.sqrt(variance + layer.epsilon)
+    return (maps - mean) * gain + layer.beta
+
+
 class WindowedChannels(keras.layers.Layer):
     """`(batch, scale, class)`: the network, whose convolutions see windows alone.
 
@@ -114,17 +124,12 @@ class WindowedChannels(keras.layers.Layer):
         def normalized(layer, maps, training=False, mask=None, bias=None):
             if not training:
                 return normalization(layer, maps)
-            maps = maps if bias is None else maps + bias
             windows = [
                 indicator(maps.shape[1:-1], extent * scale * remaining[0])
                 for scale in np.repeat(sigma0, len(maps) // len(sigma0))
             ]
-            inner = ops.cast(np.stack(windows)[..., None], maps.dtype)
-            count, axes = ops.sum(inner), tuple(range(maps.ndim - 1))
-            mean = ops.sum(maps * inner, axes) / count
-            variance = ops.sum(ops.square(maps - mean) * inner, axes) / count
-            gain = layer.gamma / ops.sqrt(variance + layer.epsilon)
-            return (maps - mean) * gain + layer.beta
+            maps = maps if bias is None else maps + bias
+            return normalized_over(np.stack(windows), layer, maps)
 
         with (
             mock.patch.object(GaussDerConv, "_convolved", on_windows),
