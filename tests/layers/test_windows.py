@@ -150,7 +150,7 @@ NETWORKS = {
 # The branches that meet have the window of the larger one.
 FIRST_REACH, BRANCHES, LAST = deviations([0.7, 2.0, 1.1])
 REACHES = {"branches": [FIRST_REACH, BRANCHES, BRANCHES, LAST]}
-ON_JAX = [("odd and even", 2.5, False), ("plain", 2.5, True)]
+ON_JAX = [("one dimension", 2.5, False), ("plain", 2.5, True)]
 EVERY = [(n, 2.5, False) for n in NETWORKS] + [("odd and even", 1.0, True), ON_JAX[1]]
 
 
