@@ -79,16 +79,22 @@ class InputGradient(keras.layers.Layer):
         return input_shape
 
 
-def _total(layer, upstream):
+def _total(layer, upstream, training=False):
     """`Σ upstream · layer(x)` as a function of `x` and the trainable weights."""
-    if keras.backend.backend() == "jax":
-        return _jax_total(layer, upstream)
+    # Not every layer takes the argument.
+    mode = {"training": True} if training else {}
+    fixed = [v.value for v in layer.non_trainable_variables]
+    upstream = keras.ops.convert_to_tensor(upstream, DTYPE)
 
     def total(x, *weights):
-        for weight, value in zip(layer.trainable_weights, weights, strict=True):
-            weight.assign(value)
-        return np.sum(upstream * keras.ops.convert_to_numpy(layer(x)))
+        x, *weights = (keras.ops.convert_to_tensor(v, DTYPE) for v in (x, *weights))
+        y, _ = layer.stateless_call(weights, fixed, x, **mode)
+        return keras.ops.sum(y * upstream)
 
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.jit(total)
     return total
 
 
@@ -101,27 +107,12 @@ def _tensorflow(layer, x, upstream, training):
     return tape.gradient(total, [x, *(w.value for w in layer.trainable_weights)])
 
 
-def _jax_total(layer, upstream, training=False):
-    import jax
-
-    # Not every layer takes the argument.
-    mode = {"training": True} if training else {}
-    fixed = [v.value for v in layer.non_trainable_variables]
-
-    @jax.jit
-    def total(x, *trained):
-        y, _ = layer.stateless_call(list(trained), fixed, x, **mode)
-        return (y * upstream).sum()
-
-    return total
-
-
 def _jax(layer, x, upstream, training):
     import jax
 
     trained = [v.value for v in layer.trainable_variables]
     every = tuple(range(len(trained) + 1))
-    total = _jax_total(layer, upstream.astype("float32"), training)
+    total = _total(layer, upstream, training)
     return jax.jit(jax.grad(total, argnums=every))(x, *trained)
 
 

@@ -5,7 +5,6 @@ them is put there pixel by pixel, and the layer works on whole images of float64
 """
 
 import math
-from functools import partial
 from unittest import mock
 
 import keras
@@ -13,7 +12,8 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
-from keras_gdrn.layers._scale_scope import scale_scope
+from keras_gdrn.layers._batch_normalization import BatchNormalization
+from keras_gdrn.layers._scale_scope import Scope, _within
 
 
 def convolutions(network) -> list[GaussDerConv]:
@@ -29,14 +29,13 @@ def convolutions(network) -> list[GaussDerConv]:
     return found
 
 
-def deviations(network) -> dict[int, float]:
+def deviations(sigmas: list[float]) -> list[float]:
     """Of each convolution's input, in units of the initial scale."""
-    sigmas = [conv.sigma for conv in convolutions(network)]
     last = sigmas[-1] ** 2
-    return {
-        id(conv): math.sqrt(last + sum(sigma**2 for sigma in sigmas[k:]))
-        for k, conv in enumerate(convolutions(network))
-    }
+    return [
+        math.sqrt(last + sum(sigma**2 for sigma in sigmas[k:]))
+        for k in range(len(sigmas))
+    ]
 
 
 def inside(size: int, reach: float) -> np.ndarray:
@@ -46,11 +45,10 @@ def inside(size: int, reach: float) -> np.ndarray:
 
 
 def indicator(spatial, reach: float) -> np.ndarray:
-    result = np.ones(spatial)
-    for axis, size in enumerate(spatial):
-        near = np.isin(np.arange(size), inside(size, reach))
-        result *= near.reshape([-1 if a == axis else 1 for a in range(len(spatial))])
-    return result
+    """One at the pixels of the window, zero around them."""
+    window = np.zeros(spatial)
+    window[np.ix_(*(inside(size, reach) for size in spatial))] = 1
+    return window
 
 
 def on_window(layer, x, reach: float, sigma: float):
@@ -73,101 +71,72 @@ def on_window(layer, x, reach: float, sigma: float):
     return y
 
 
-def windowed_inference(network, x, sigma0, extent: float) -> np.ndarray:
-    """`(batch, scale, class)`: the network, whose convolutions see windows alone."""
-    deviation, convolved = deviations(network), GaussDerConv._convolved
-    patched = partial(mock.patch.object, GaussDerConv, "_convolved")
-    scores = []
-    for scale in sigma0:
-
-        def on_windows(self, inputs, *normalization, scale=scale, **options):
-            first = self.data_format == "channels_first"
-
-            def layer(maps):
-                maps = ops.moveaxis(maps, -1, 1) if first else maps
-                y = convolved(self, maps, *normalization, **options)
-                return ops.moveaxis(y, 1, -1) if first else y
-
-            maps = ops.moveaxis(inputs, 1, -1) if first else inputs
-            reach = extent * scale * deviation[id(self)]
-            y = on_window(layer, maps, reach, scale * self.sigma)
-            return ops.moveaxis(y, -1, 1) if first else y
-
-        with patched(on_windows), scale_scope((scale,)):
-            scores.append(ops.convert_to_numpy(network(x, training=False)))
-    return np.stack(scores, axis=1)
+def normalized_over(windows: np.ndarray, layer, maps):
+    """Batch normalization whose statistics are those of windows, one for each map."""
+    inner, axes = ops.cast(windows[..., None], maps.dtype), range(maps.ndim - 1)
+    mean = ops.sum(maps * inner, tuple(axes)) / ops.sum(inner)
+    squares = ops.square(maps - mean) * inner
+    variance = ops.sum(squares, tuple(axes)) / ops.sum(inner)
+    gain = layer.gamma / ops.sqrt(variance + layer.epsilon)
+    return (maps - mean) * gain + layer.beta
 
 
 class WindowedChannels(keras.layers.Layer):
-    """The training step too, of what `scale_channel` builds: batch normalization takes
-    its statistics over the windows of all scales together."""
+    """`(batch, scale, class)`: the network, whose convolutions see windows alone.
 
-    def __init__(self, network, sigma0, extent):
+    In training, batch normalization takes its statistics over the windows that the next
+    convolution reads, of all scales together.
+
+    Args:
+        reaches: `deviations`, which a network with branches does not have in order.
+    """
+
+    def __init__(self, network, sigma0, extent, reaches=None):
         super().__init__(dtype=network.dtype_policy)
         self.network, self.sigma0, self.extent = network, sigma0, extent
+        sigmas = [conv.sigma for conv in convolutions(network)]
+        self.reaches = reaches or deviations(sigmas)
 
     def build(self, input_shape):
         pass
 
     def call(self, inputs, training=False):
-        remaining = [*deviations(self.network).values(), 0.0]
-        deviation = {
-            id(c): d
-            for c, d in zip(convolutions(self.network), remaining, strict=False)
-        }
+        convolved, normalization = GaussDerConv._convolved, BatchNormalization.call
+        sigma0, extent = self.sigma0, self.extent
+        remaining = [*self.reaches, 0.0]
 
-        def convolved(layer, maps):
-            remaining.pop(0)
-            results = []
-            for scale, x in zip(self.sigma0, maps, strict=True):
-                reach = self.extent * scale * deviation[id(layer)]
-                with scale_scope((scale,)):
-                    results.append(on_window(layer, x, reach, scale * layer.sigma))
-            return results
+        def on_windows(conv, inputs, *gain, **options):
+            first, deviation = conv.data_format == "channels_first", remaining.pop(0)
 
-        def masks(maps):
-            """Of the windows that the next convolution reads."""
-            reaches = [self.extent * scale * remaining[0] for scale in self.sigma0]
-            found = [indicator(maps[0].shape[1:-1], reach) for reach in reaches]
-            return [ops.cast(m[None, ..., None], maps[0].dtype) for m in found]
+            def layer(maps):
+                maps = ops.moveaxis(maps, -1, 1) if first else maps
+                y = convolved(conv, maps, *gain, **options)
+                return ops.moveaxis(y, 1, -1) if first else y
 
-        def normalized(layer, maps):
-            mean, variance = layer.moving_mean, layer.moving_variance
-            if training:
-                windows = masks(maps)
-                pairs = list(zip(maps, windows, strict=True))
-                ones = [ops.ones_like(x[..., :1]) * m for x, m in pairs]
-                count = sum(ops.sum(one) for one in ones)
-                axes = tuple(range(maps[0].ndim - 1))
-                mean = sum(ops.sum(x * m, axes) for x, m in pairs) / count
-                squares = (ops.sum(ops.square(x - mean) * m, axes) for x, m in pairs)
-                variance = sum(squares) / count
-            gain = layer.gamma / ops.sqrt(variance + layer.epsilon)
-            return [(x - mean) * gain + layer.beta for x in maps]
+            maps, results = ops.moveaxis(inputs, 1, -1) if first else inputs, []
+            for scale, x in zip(sigma0, ops.split(maps, len(sigma0)), strict=True):
+                with _within(Scope((scale,))):
+                    reach = extent * scale * deviation
+                    results.append(on_window(layer, x, reach, scale * conv.sigma))
+            y = ops.concatenate(results)
+            return ops.moveaxis(y, -1, 1) if first else y
 
-        def each(function, maps):
-            return [function(x) for x in maps]
+        def normalized(layer, maps, training=False, mask=None, bias=None):
+            if not training:
+                return normalization(layer, maps)
+            windows = [
+                indicator(maps.shape[1:-1], extent * scale * remaining[0])
+                for scale in np.repeat(sigma0, len(maps) // len(sigma0))
+            ]
+            maps = maps if bias is None else maps + bias
+            return normalized_over(np.stack(windows), layer, maps)
 
-        def block(layer, maps):
-            y = each(
-                layer.activation, normalized(layer.bn1, convolved(layer.conv1, maps))
-            )
-            y = normalized(layer.bn2, convolved(layer.conv2, y))
-            if layer.projection is not None:
-                maps = normalized(layer.projection_bn, each(layer.projection, maps))
-            return [layer.activation(a + b) for a, b in zip(maps, y, strict=True)]
-
-        maps = [inputs for _ in self.sigma0]
-        for layer in self.network.layers[1:]:
-            if isinstance(layer, GaussDerConv):
-                maps = convolved(layer, maps)
-            elif isinstance(layer, GaussDerResidualBlock):
-                maps = block(layer, maps)
-            elif isinstance(layer, keras.layers.BatchNormalization):
-                maps = normalized(layer, maps)
-            else:
-                maps = each(layer, maps)
-        return ops.stack(maps, axis=1)
+        with (
+            mock.patch.object(GaussDerConv, "_convolved", on_windows),
+            mock.patch.object(BatchNormalization, "call", normalized),
+        ):
+            y = self.network(ops.concatenate([inputs] * len(sigma0)), training=training)
+        return ops.swapaxes(ops.reshape(y, (len(sigma0), -1, y.shape[-1])), 0, 1)
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], len(self.sigma0), self.network.output_shape[-1])

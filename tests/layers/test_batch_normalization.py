@@ -4,16 +4,12 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.layers._batch_normalization import (
-    BatchNormalization,
-    batch_normalization,
-)
+from keras_gdrn.layers._batch_normalization import BatchNormalization
 from tests._gradients import gradients
 from tests.layers._contract import numpy
 
 SHAPES = {"line": (4, 9, 5), "image": (4, 6, 7, 5), "volume": (3, 4, 5, 2, 5)}
 ROLES = ("gamma", "beta", "moving_mean", "moving_variance")
-each_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 on_tensorflow = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="fused on TensorFlow only"
 )
@@ -33,11 +29,6 @@ def pair(shape, **options) -> tuple[keras.layers.Layer, ...]:
             weight.assign(np.abs(drawn(weight.shape, seed)))
         layers.append(layer)
     return tuple(layers)
-
-
-def assert_equal_outputs(layer, other, shape, **options):
-    actual, expected = (numpy(x(drawn(shape), **options)) for x in (layer, other))
-    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -70,18 +61,11 @@ def test_training_step_is_that_of_keras(name, dtype):
     assert not np.allclose(ours.moving_variance, before, rtol=1e-2)
 
 
-@each_shape
-def test_inference_is_that_of_keras(shape):
-    ours, theirs = pair(shape)
-    assert_equal_outputs(ours, theirs, shape)
-    ours.trainable = theirs.trainable = False  # frozen: inference in training too
-    assert_equal_outputs(ours, theirs, shape, training=True)
-
-
 @pytest.mark.parametrize("trainable", [True, False])
 @pytest.mark.parametrize("training", [True, False])
 def test_a_bias_is_as_if_it_were_added(training, trainable):
-    """Also to the mean; fused, with a gradient of zero, else by addition."""
+    """Also to the mean; fused, with a gradient of zero, else by addition. In inference,
+    and if it is frozen, this is Keras' own layer."""
     shape = SHAPES["image"]
     ours, theirs = pair(shape)
     ours.trainable = theirs.trainable = trainable
@@ -101,7 +85,7 @@ def operations(layer, shape) -> list[str]:
 
 
 @on_tensorflow
-@each_shape
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_is_one_operation(shape):
     ours, theirs = pair(shape)
     assert operations(ours, shape).count("FusedBatchNormV3") == 1
@@ -109,25 +93,10 @@ def test_is_one_operation(shape):
 
 
 @on_tensorflow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"synchronized": True},
-        {"scale": False},
-        {"center": False},
-        {"axis": 1},
-        {"dtype": "bfloat16"},
-        {"dtype": "float64"},
-    ],
-    ids=str,
-)
-def test_what_the_fused_operation_cannot_do_is_done_by_keras(options):
-    ours = BatchNormalization(**options)
-    ours.build((None, 6, 7, 5))
-    assert "FusedBatchNormV3" not in operations(ours, (4, 6, 7, 5))
-
-
-def test_a_copy_has_the_same_constants():
-    layer = batch_normalization("bn")
-    copy = BatchNormalization.from_config(layer.get_config())
-    assert (copy.momentum, copy.epsilon, copy.name) == (0.9, 1e-5, "bn")
+def test_what_the_fused_operation_cannot_do_is_done_by_keras():
+    refused = ("synchronized", True), ("scale", False), ("center", False), ("axis", 1)
+    for name, value in (*refused, ("dtype", "bfloat16"), ("dtype", "float64")):
+        ours = BatchNormalization(**{name: value})
+        ours.build((None, 6, 7, 5))
+        found = operations(ours, (4, 6, 7, 5))
+        assert "FusedBatchNormV3" not in found, (name, value)

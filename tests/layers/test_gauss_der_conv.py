@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from tests import _reference
 from tests._drawn import cases, examples
-from tests.layers._contract import Case, each, randomize
+from tests._gradients import DTYPE, InputGradient, assert_gradients_are_slopes
+from tests.layers._contract import Case, each, numpy, randomize
 
 
 def layer(filters=4, sigma=1.3, **fixed):
@@ -17,17 +18,15 @@ def layer(filters=4, sigma=1.3, **fixed):
 
 
 CASES = {
-    "1-D": Case(layer(order=3), (9, 2), 3 * 2 * 4 + 4, (None, 2)),
-    "2-D": Case(layer(activation="tanh"), (9, 6, 3), 5 * 3 * 4 + 4, (None, None, 3)),
+    "1-D": Case(layer(order=3), (9, 2), 3 * 2 * 4 + 4),
+    "2-D": Case(layer(activation="tanh"), (9, 6, 3), 5 * 3 * 4 + 4),
     "3-D, channels first": Case(
         layer(order=1, data_format="channels_first"),
         (2, 4, 5, 6),
         3 * 2 * 4 + 4,
         (2, None, None, None),
     ),
-    "trainable sigma": Case(
-        layer(trainable_sigma=True), (7, 8, 3), 5 * 3 * 4 + 4 + 1, (None, None, 3)
-    ),
+    "trainable sigma": Case(layer(trainable_sigma=True), (7, 8, 3), 5 * 3 * 4 + 4 + 1),
     "separable": Case(
         layer(separable=True), (7, 8, 3), 5 * 3 + 3 + 3 * 4 + 4, (7, None, 3)
     ),
@@ -58,9 +57,10 @@ def test_weights_are_called_what_they_are():
         conv = GaussDerConv(4, 1.3, **options)
         conv.build((None, 8, 8, 3))
         assert [weight.name for weight in conv.weights] == names
+    assert np.exp(conv.log_sigma.numpy()) == pytest.approx(1.3)
 
 
-def built(conv: GaussDerConv, shape: tuple) -> tuple[GaussDerConv, np.ndarray]:
+def built(conv, shape: tuple):
     """The layer with a value of its own in every weight, and an input in float64."""
     conv.build((None, *shape))
     randomize(conv)
@@ -134,61 +134,25 @@ def test_trained_sigma_may_outgrow_the_image_and_is_multiplied_in_scale_channels
         assert_equal(y[:, channel], *reference(conv, x, 0.9 * scale))
 
 
-def test_trainable_sigma_starts_at_sigma():
-    conv, _ = built(GaussDerConv(2, 1.7, trainable_sigma=True), (8, 8, 1))
-    conv = GaussDerConv.from_config(conv.get_config())
-    conv.build((None, 8, 8, 1))
-    assert np.exp(conv.log_sigma.numpy()) == pytest.approx(1.7)
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"sigma": 0.5, "order": 3, "boundary": "symmetric"},
-        {"sigma": 5.0, "separable": True},
-        {"sigma": 1.3, "boundary": "symmetric", "trainable_sigma": True},
-    ],
-    ids=str,
-)
-def test_unknown_sizes_give_what_known_sizes_give(options):
-    import tensorflow as tf
-
-    conv, _ = built(GaussDerConv(2, **options, **exact), (8, 8, 3))
-    unknown = tf.TensorSpec((None, None, None, 3), tf.float64)
-    traced = tf.function(conv, input_signature=[unknown])
-    for shape in ((9, 14), (12, 5)):
-        x = np.random.default_rng(0).normal(size=(2, *shape, 3))
-        assert_equal(traced(x), keras.ops.convert_to_numpy(conv(x)))
-
-
-def test_layer_takes_any_size_after_it_was_built():
-    conv, _ = built(GaussDerConv(2, 1.0), (8, 8, 3))
-    assert conv(np.zeros((1, 5, 30, 3), "float32")).shape == (1, 5, 30, 2)
-
-
 def test_options_are_honored():
-    conv = GaussDerConv(
-        3,
-        1.0,
-        kernel_initializer=keras.initializers.Constant(0.5),
-        bias_initializer="ones",
-        kernel_regularizer=keras.regularizers.L2(0.1),
-        bias_regularizer=keras.regularizers.L1(0.1),
-        activity_regularizer=keras.regularizers.L1(1.0),
-        kernel_constraint="non_neg",
-        bias_constraint=keras.constraints.MaxNorm(1.0),
-        activation="relu",
-    )
+    options = {
+        "kernel_initializer": keras.initializers.Constant(0.5),
+        "bias_initializer": "ones",
+        "kernel_regularizer": keras.regularizers.L2(0.1),
+        "bias_regularizer": keras.regularizers.L1(0.1),
+        "activity_regularizer": keras.regularizers.L1(1.0),
+        "kernel_constraint": "non_neg",
+        "bias_constraint": keras.constraints.MaxNorm(1.0),
+        "activation": "relu",
+    }
+    conv = GaussDerConv(3, 1.0, **options)
     conv.build((None, 8, 8, 2))
-    y = keras.ops.convert_to_numpy(conv(np.ones((1, 8, 8, 2), "float32")))
+    y = numpy(conv(np.ones((1, 8, 8, 2), "float32")))
     kernel, bias = conv.kernel.numpy(), conv.bias.numpy()
-    assert np.all(kernel == 0.5) and np.all(bias == 1)
-    assert y.min() >= 0
-    losses = [float(keras.ops.convert_to_numpy(loss)) for loss in conv.losses]
-    activity = np.abs(y).sum()
-    expected = [0.1 * np.sum(kernel**2), 0.1 * np.sum(np.abs(bias)), activity]
-    np.testing.assert_allclose(sorted(losses), sorted(expected), rtol=1e-5)
+    assert np.all(kernel == 0.5) and np.all(bias == 1) and y.min() >= 0
+    expected = [0.1 * np.sum(kernel**2), 0.1 * np.sum(np.abs(bias)), np.abs(y).sum()]
+    losses = sorted(map(float, map(numpy, conv.losses)))
+    np.testing.assert_allclose(losses, sorted(expected), rtol=1e-5)
     assert isinstance(conv.kernel.constraint, keras.constraints.NonNeg)
     assert isinstance(conv.bias.constraint, keras.constraints.MaxNorm)
 
@@ -199,3 +163,59 @@ def test_he_uniform_counts_the_jet_as_the_window():
     limit = np.sqrt(6 / (5 * 16))
     kernel = np.abs(conv.kernel.numpy())
     assert 0.98 * limit < kernel.max() <= limit
+
+
+# Gradients
+
+
+@pytest.mark.usefixtures("float64")
+@examples(15)
+@given(cases(dtypes=("float64",)))
+def test_any_layer(case):
+    if case.options["sigma"] <= max(case.sizes):
+        layer = GaussDerConv(**case.options)
+        layer.build(case.shape())
+        # Zero along an axis of one pixel, where nothing can be differentiated.
+        assert_gradients_are_slopes(layer, case.images(), idle=-1.0)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 4.0])
+def test_second_derivatives(sigma):
+    """A penalty on the gradient in the image has a gradient in the weights."""
+    conv = GaussDerConv(2, sigma, activation="tanh", dtype=DTYPE)
+    conv, x = built(conv, (9, 12, 2))
+    assert_gradients_are_slopes(InputGradient(conv), x)
+
+
+def test_slopes_notice_a_wrong_gradient():
+    class Wrong(keras.layers.Dense):
+        def call(self, inputs):
+            kernel = keras.ops.stop_gradient(self.kernel)
+            return super().call(inputs) + keras.ops.matmul(inputs, kernel)
+
+    with pytest.raises(AssertionError):
+        assert_gradients_are_slopes(*built(Wrong(3, dtype=DTYPE), (4,)))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="of JAX")
+def test_forward_mode_and_second_derivatives():
+    """As docs/how_a_layer_is_evaluated.md says: the one by a learned scale."""
+    import jax
+
+    conv = layer(3, 1.5, activation="tanh")
+    fixed, x = built(conv(epsilon=1e-6), (6, 5, 2))
+    learned, _ = built(conv(trainable_sigma=True), (6, 5, 2))
+    learned.log_sigma.assign(np.log(1.5))
+    x = x[:1].astype("float32")
+    backward = jax.jit(jax.jacrev(fixed))(x)
+    forward = jax.jit(jax.jacfwd(learned))(x)
+    np.testing.assert_allclose(forward, backward, rtol=1e-3, atol=1e-5)
+
+    def loss(layer):
+        return lambda x: (layer(x) ** 2).sum()
+
+    twice = jax.jit(jax.jacrev(jax.jacrev(loss(fixed))))(x)
+    hessian = jax.jit(jax.hessian(loss(learned)))(x)
+    np.testing.assert_allclose(hessian, twice, rtol=1e-3, atol=1e-4)
+    with pytest.raises(TypeError, match="forward-mode autodiff"):
+        jax.jacfwd(fixed)(x)

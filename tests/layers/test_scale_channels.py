@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from keras import layers
 
+from keras_gdrn import kernels
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
@@ -13,6 +14,7 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.layers._scale_scope import current_scales
+from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from tests._cases import cases
 from tests._gradients import DTYPE, assert_gradients_are_slopes
 from tests.layers._contract import (
@@ -55,6 +57,17 @@ def sequential(scale=1.0):
     return keras.Sequential([*convolutions, SpatialSelection()])
 
 
+class Twice(GaussDerConv):
+    """A layer of one's own."""
+
+    def call(self, inputs):
+        return 2 * super().call(inputs)
+
+
+def own(scale=1.0):
+    return Twice(4, 1.2 * scale)
+
+
 def windowed():
     """Ends in central selection, with all other layers at each position."""
     image = keras.Input((None, None, 3))
@@ -63,32 +76,28 @@ def windowed():
     return keras.Model(image, SpatialSelection()(x))
 
 
-NETWORKS = [convolution, functional, nested, sequential]
+NETWORKS = [convolution, functional, nested, sequential, own]
 
 
-def channels(network, scales=SCALES):
-    return lambda **kwargs: ScaleChannels(network(), scales, **kwargs)
+def channels(network, *options):
+    return lambda **kwargs: ScaleChannels(network(), SCALES, *options, **kwargs)
 
 
+BIASES = ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias")
 CASES = {
-    "layer": Case(channels(convolution), SHAPE, 5 * 3 * 4 + 4, (None, None, 3)),
+    "layer": Case(channels(convolution), SHAPE, 5 * 3 * 4 + 4),
     "functional": Case(
-        lambda **kwargs: ScaleChannels(
-            functional(shape=(None, None, 3)), SCALES, **kwargs
-        ),
+        channels(lambda: functional(shape=(None, None, 3))),
         SHAPE,
         # convolution, both normalizations, block with projection, dense layer
         64 + 8 + 8 + (5 * 7 * 3 + 6 + 12) + (12 + 3 + 6) + 20,
-        (None, None, 3),
-        ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
+        without_gradient=BIASES,
     ),
-    "sequential": Case(channels(sequential, [1.0]), SHAPE, 48 * 2, (None, None, 3)),
     "windows": Case(
-        lambda **kwargs: ScaleChannels(windowed(), SCALES, 1.5, **kwargs),
+        channels(windowed, 1.5),
         SHAPE,
         64 + 8 + (5 * 7 * 3 + 6 + 12) + (12 + 3 + 6),
-        (None, None, 3),
-        ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias"),
+        without_gradient=BIASES,
     ),
 }
 # The network has a policy of its own.
@@ -100,8 +109,8 @@ def test_contract(case, check):
     check(case)
 
 
-def images(batch=2):
-    return np.random.default_rng(0).normal(size=(batch, *SHAPE)).astype("float32")
+def images():
+    return np.random.default_rng(0).normal(size=(2, *SHAPE)).astype("float32")
 
 
 def built(network, scales=SCALES, **kwargs):
@@ -112,92 +121,64 @@ def built(network, scales=SCALES, **kwargs):
     return layer
 
 
-def assert_channels(layer, network, scales, tolerance=1e-4):
-    """Each scale channel is the network made at that scale, with the same weights."""
-    x = images()
-    y = numpy(layer(x))
-    assert y.shape[:2] == (len(x), len(scales))
-    for channel, scale in enumerate(scales):
-        alone = network(scale)
-        expected = alone(x)
-        alone.set_weights(layer.get_weights())
-        expected = numpy(alone(x))
-        atol = tolerance * np.abs(expected).max()
-        np.testing.assert_allclose(y[:, channel], expected, rtol=0, atol=atol)
-
-
 @pytest.mark.parametrize("network", cases(NETWORKS, [sequential]))
 def test_channel_is_the_network_at_its_scale_with_its_weights(network):
-    layer, alone = built(network), network()
-    assert_channels(layer, network, SCALES)
-    alone(images())
-    assert [w.shape for w in layer.weights] == [w.shape for w in alone.weights]
-    assert len({id(w) for w in layer.weights}) == len(layer.weights)
+    """And the network still works alone."""
+    layer, x = built(network), images()
+    y = numpy(layer(x))
+    assert y.shape[:2] == (len(x), len(SCALES))
+    for channel, scale in zip(np.moveaxis(y, 1, 0), SCALES, strict=True):
+        alone = network(scale)
+        alone(x)
+        alone.set_weights(layer.get_weights())
+        expected = numpy(alone(x))
+        atol = 1e-4 * np.abs(expected).max()
+        np.testing.assert_allclose(channel, expected, rtol=0, atol=atol)
+        if scale == 1:
+            np.testing.assert_allclose(numpy(layer.network(x)), channel, atol=atol)
 
 
-@pytest.mark.parametrize(
-    "scales", cases([[2.0], [2.0, 0.5], np.geomspace(6, 0.3, 7)], [[2.0, 0.5]])
-)
-def test_any_number_of_channels_in_any_order(scales):
-    assert_channels(built(convolution, scales), convolution, scales)
+@pytest.mark.parametrize("trainable_sigma", [False, True])
+@pytest.mark.parametrize("boundary", cases(kernels.BOUNDARIES, ["symmetric"]))
+def test_between_the_pixels_a_channel_is_its_convolution(boundary, trainable_sigma):
+    """With one filter for each derivative, against NumPy."""
+    scales = (0.5**1.5, 0.5, 1.0, 2.0)
+    conv = GaussDerConv(
+        *(1, 1.2, 1),
+        boundary=boundary,
+        trainable_sigma=trainable_sigma,
+        use_bias=False,
+        epsilon=1e-6,
+    )
+    layer = ScaleChannels(conv, scales, subpixel=True)
+    layer.build((None, *SHAPE))
+    down = np.zeros((2, 3, 1))
+    down[0, 0] = 1  # the derivative along the first axis, of the first channel
+    conv.kernel.assign(down)
+    maps = np.moveaxis(numpy(layer(images())), 1, 0)
+    for scale, actual in zip(scales, maps, strict=True):
+        along, across = (
+            kernels.axis_operator(size, 1.2 * scale, order, boundary, min(scale, 1))
+            for size, order in zip(SHAPE, (1, 0), strict=False)
+        )
+        expected = along @ images()[..., 0] @ across.T
+        np.testing.assert_allclose(actual[..., 0], expected, atol=1e-4)
 
 
-def test_channel_assertion_notices_an_ignored_scale():
-    def deaf(scale=1.0):
-        return GaussDerConv(4, 1.2, activation="tanh")
-
-    with pytest.raises(AssertionError):
-        assert_channels(built(convolution), deaf, SCALES)
-
-
-def test_without_selection_maps_come_out_at_every_scale():
-    layer = built(convolution)
-    assert layer(images()).shape == (2, 3, 12, 9, 4)
-    assert layer(keras.Input(SHAPE)).shape == (None, 3, 12, 9, 4)
-
-
-def test_changing_one_weight_changes_every_channel():
-    layer = built(convolution)
-    before = numpy(layer(images()))
-    layer.network.kernel.assign(0.5 * layer.network.kernel)
-    moved = np.abs(numpy(layer(images())) - before)
-    assert np.all(moved.max(axis=(0, 2, 3, 4)) > 1e-2)
-
-
-@pytest.mark.seen_on_tensorflow("weights are shared by Python")
-def test_two_layers_share_one_network_that_still_works_alone():
-    network = functional()
-    few, many = ScaleChannels(network, [1.0]), ScaleChannels(network, SCALES)
-    few.build((None, *SHAPE))
-    randomize(few)
-    wide, y, alone = (numpy(layer(images())) for layer in (many, few, network))
-    np.testing.assert_allclose(y[:, 0], wide[:, 1], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(alone, y[:, 0], rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("trainable_sigma", cases([False, True], [False]))
-def test_gradients_sum_over_the_channels(trainable_sigma):
+@pytest.mark.parametrize("kind", ["whole maps", "learned", "windows"])
+def test_gradients_sum_over_the_channels(kind):
+    """Also between the pixels; on windows with few coefficients and coarse samples."""
     keras.config.set_dtype_policy(DTYPE)
-    options = {"activation": "tanh", "trainable_sigma": trainable_sigma}
-    layer = built(lambda: GaussDerConv(3, 1.2, **options))
+    options = {"activation": "tanh", "trainable_sigma": kind == "learned"}
+    network = GaussDerConv(3, 1.2, **options)
+    if kind == "windows":
+        second = GaussDerConv(2, 1.5, epsilon=0.05)
+        network = keras.Sequential([network, second, SpatialSelection()])
+    field, scales = (1.5, (1.0, 4.0)) if kind == "windows" else (None, SCALES)
+    layer = ScaleChannels(network, scales, field, subpixel=True)
+    layer.build((None, *SHAPE))
+    randomize(layer)
     assert_gradients_are_slopes(layer, images())
-
-
-def test_batch_statistics_are_taken_over_all_channels():
-    normalization = layers.BatchNormalization(momentum=0.0)
-    layer = built(lambda: keras.Sequential([convolution(), normalization]))
-    x = images()
-    maps = [numpy(_alone(layer, scale)(x)) for scale in SCALES]
-    layer(x, training=True)
-    expected = np.mean(maps, axis=(0, 1, 2, 3))
-    np.testing.assert_allclose(normalization.moving_mean, expected, atol=1e-5)
-
-
-def _alone(layer, scale):
-    conv = convolution(scale)
-    conv.build((None, *SHAPE))
-    conv.set_weights(layer.network.layers[0].get_weights())
-    return conv
 
 
 @pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
@@ -218,22 +199,6 @@ def test_output_dtype_is_that_of_the_network():
     assert keras.backend.standardize_dtype(layer(images()).dtype) == "float32"
 
 
-@pytest.mark.parametrize(
-    ("shape", "data_format"),
-    cases(
-        [((9, 3), None), ((5, 4, 6, 3), None), ((3, 8, 6), "channels_first")],
-        [((9, 3), None)],
-    ),
-)
-def test_no_images_have_no_scores(shape, data_format):
-    options = {"data_format": data_format}
-    image = keras.Input(shape)
-    x = GaussDerResidualBlock(4, 1.0, separable=True, **options)(image)
-    network = keras.Model(image, SpatialSelection(**options)(x))
-    layer = ScaleChannels(network, [0.5, 1.0])
-    assert layer(np.zeros((0, *shape), "float32")).shape == (0, 2, 4)
-
-
 def test_layers_outside_are_at_scale_one_also_after_an_error():
     assert current_scales() == (1.0,)
     with pytest.raises(ValueError, match="`sigma`"):
@@ -243,19 +208,6 @@ def test_layers_outside_are_at_scale_one_also_after_an_error():
     with pytest.raises(ValueError, match="`sigma`"):
         layer(images()[:, :1, :1])
     assert current_scales() == (1.0,)
-
-
-def test_network_may_be_a_custom_layer(tmp_path):
-    @keras.saving.register_keras_serializable(package="tests")
-    class Twice(GaussDerConv):
-        def call(self, inputs):
-            return 2 * super().call(inputs)
-
-    image = keras.Input(SHAPE)
-    model = keras.Model(image, ScaleChannels(Twice(2, 1.0), SCALES)(image))
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(numpy(loaded(images())), numpy(model(images())))
 
 
 def test_summary_shows_the_layers_inside(capsys, tmp_path):
@@ -268,3 +220,20 @@ def test_summary_shows_the_layers_inside(capsys, tmp_path):
     model.save_weights(tmp_path / "a.weights.h5")
     with h5py.File(tmp_path / "a.weights.h5") as file:
         assert list(file["layers/scale_channels"]) == ["network", "vars"]
+
+
+@pytest.mark.seen_on_tensorflow("configurations are the same")
+def test_options_are_kept_and_have_defaults_in_old_files():
+    options = {"subpixel": True, "tolerance": 0.02}
+    model = gauss_der_resnet(SHAPE, 3, [4], 1.3, SCALES, **options)
+    exact = with_sigma0(model, [1.0], tolerance="exact")
+    assert exact.get_layer("scale_channels").tolerance == "exact"
+    copy = keras.Model.from_config(model.get_config())
+    for other in (model, with_sigma0(model, [0.5]), copy):
+        layer = other.get_layer("scale_channels")
+        assert {name: getattr(layer, name) for name in options} == options
+    config = layer.get_config()
+    for name in ("receptive_field", "subpixel", "tolerance"):
+        del config[name]
+    old = ScaleChannels.from_config(config)
+    assert (old.receptive_field, old.subpixel, old.tolerance) == (None, False, None)

@@ -1,5 +1,7 @@
 """The scale reaches the layers however they are called, or this is refused."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from keras_gdrn.layers import (
 from keras_gdrn.models import with_sigma0
 from tests._cases import cases
 from tests._gradients import gradients
+from tests.layers._contract import numpy
 
 SHAPE, SCALES = (16, 16, 1), (1.0, 2.0)
 BACKEND = keras.backend.backend()
@@ -48,46 +51,38 @@ def test_rematerialized_layers_have_the_same_gradients(kind, scales):
     for mode in (None, "list_of_layers"):
         selection = "center" if kind == "windows" else "max"
         layer = ScaleChannels(channel(mode, selection, inner), scales)
-        y = keras.ops.convert_to_numpy(layer(images))
+        y = numpy(layer(images))
         found.append([y, *gradients(layer, images, np.ones(y.shape))])
     for plain, again in zip(*found, strict=True):
         np.testing.assert_allclose(again, plain, rtol=1e-4, atol=1e-5)
 
 
-class Compiled(keras.layers.Layer):
+class Compiled(GaussDerConv):
     """What a user may write for speed."""
 
-    def __init__(self):
-        super().__init__()
-        self.inner = GaussDerConv(3, 1.5)
+    @functools.cached_property
+    def function(self):
         if BACKEND == "tensorflow":
             import tensorflow as tf
 
-            self.function = tf.function(lambda x: self.inner(x))
-        else:
-            import jax
+            return tf.function(super().call)
+        import jax
 
-            self.function = jax.jit(lambda x: self.inner(x))
-
-    def build(self, shape):
-        self.inner.build(shape)
+        return jax.jit(super().call)
 
     def call(self, inputs):
         return self.function(inputs)
-
-    def compute_output_shape(self, shape):
-        return (*shape[:-1], 3)
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="nothing is compiled there")
 def test_a_layer_in_a_compiled_function_of_its_own_is_refused():
     """It would keep the scales of its first call."""
-    image = keras.Input(SHAPE)
+    network = keras.Sequential([Compiled(3, 1.5), SpatialSelection()])
     with pytest.raises(ValueError, match=r"compiled.*sigma0=\(1.0, 2.0\)"):
-        ScaleChannels(keras.Sequential([Compiled(), SpatialSelection()]), SCALES)(image)
+        ScaleChannels(network, SCALES)(keras.Input(SHAPE))
     # Alone, or in a model that is compiled as a whole, there is nothing to mix up.
     images = np.ones((2, *SHAPE), "float32")
-    assert Compiled()(images).shape == (2, 16, 16, 3)
+    assert Compiled(3, 1.5)(images).shape == (2, 16, 16, 3)
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="nothing is compiled there")
@@ -97,6 +92,6 @@ def test_a_compiled_model_has_the_scales_that_it_is_given():
     images = np.random.default_rng(0).random((2, *SHAPE), dtype="float32")
     for scales in (SCALES, (2.0, 4.0)):
         other = with_sigma0(model, scales)
-        expected = keras.ops.convert_to_numpy(other(images))
+        expected = numpy(other(images))
         actual = other.predict(images, verbose=0)
         np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)

@@ -7,18 +7,16 @@ import pytest
 from keras_gdrn.kernels import Samples
 from keras_gdrn.layers import GaussDerConv, ScaleChannels, SpatialSelection
 from keras_gdrn.layers._windows import Accuracy, Windows, cubic_interpolation
-from keras_gdrn.models import gauss_der_resnet, scale_channel, with_sigma0
-from tests.layers._contract import randomize
+from keras_gdrn.models import scale_channel
+from tests.layers._contract import numpy, randomize
+
+pytestmark = pytest.mark.seen_on_tensorflow("the plan is made by Python and NumPy")
 
 SCALES = (1.0, 2.0, 4.0)
 
 
-def numpy(tensor):
-    return keras.ops.convert_to_numpy(tensor)
-
-
-def images(side=48, batch=2):
-    return np.random.default_rng(0).random((batch, side, side, 2), dtype="float32")
+def images():
+    return np.random.default_rng(0).random((2, 48, 48, 2), dtype="float32")
 
 
 def channels(network, *arguments, **options):
@@ -34,86 +32,62 @@ def network():
     return network
 
 
-@pytest.fixture(scope="module")
-def relative_change(network):
-    """Of the scores of whole maps at every pixel, by what the arguments leave out."""
-    exact = numpy(channels(network, None)(images()))
-
-    def change(*arguments, **options):
-        other = numpy(channels(network, *arguments, **options)(images()))
-        return np.linalg.norm(other - exact) / np.linalg.norm(exact)
-
-    return change
-
-
 # What follows from the arguments
 
+OTHERS = {
+    "max": lambda: scale_channel((48, 48, 2), 3, [6, 6], 1.4, spatial_selection="max"),
+    "maps": lambda: keras.Sequential([GaussDerConv(3, 2.0), GaussDerConv(3, 3.0)]),
+    "learned": lambda: keras.Sequential(
+        [GaussDerConv(3, 2.0, trainable_sigma=True), SpatialSelection()]
+    ),
+}
 GIVEN = [
-    ({}, (2.5, 0.0439)),
-    ({"tolerance": "fast"}, (2.5, 0.0439)),
-    ({"tolerance": "exact"}, (0.0, 0.0)),
-    ({"tolerance": 0.01}, (3.035, 0.01)),
-    ({"receptive_field": 3.0, "tolerance": "exact"}, (3.0, 0.0)),
-    ({"receptive_field": 3.0}, (3.0, 0.0111)),
-    ({"receptive_field": 2.0, "tolerance": 0.01}, (2.0, 0.01)),
-    ({"receptive_field": None}, (0.0, 0.0)),
-    ({"receptive_field": None, "tolerance": 0.01}, (0.0, 0.01)),
+    ("center", {}, (2.5, 0.0439)),
+    ("center", {"tolerance": "fast"}, (2.5, 0.0439)),
+    ("center", {"tolerance": "exact"}, (0.0, 0.0)),
+    ("center", {"tolerance": 0.01}, (3.035, 0.01)),
+    ("center", {"receptive_field": 3.0, "tolerance": "exact"}, (3.0, 0.0)),
+    ("center", {"receptive_field": 3.0}, (3.0, 0.0111)),
+    ("center", {"receptive_field": 2.0, "tolerance": 0.01}, (2.0, 0.01)),
+    ("center", {"receptive_field": None}, (0.0, 0.0)),
+    ("center", {"receptive_field": None, "tolerance": 0.01}, (0.0, 0.01)),
+    ("max", {}, (0.0, 0.0439)),
+    ("maps", {}, (0.0, 0.0)),
+    ("maps", {"tolerance": "fast"}, (0.0, 0.0439)),
+    ("learned", {}, (0.0, 0.0439)),
 ]
 
 
-@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
-@pytest.mark.parametrize(("options", "expected"), GIVEN, ids=str)
-def test_all_follows_from_what_is_given(network, options, expected):
+@pytest.mark.parametrize(("kind", "options", "expected"), GIVEN, ids=str)
+def test_all_follows_from_what_is_given(network, kind, options, expected):
+    network = network if kind == "center" else OTHERS[kind]()
     accuracy = channels(network, **options)._accuracy
     found = accuracy.extent or 0.0, accuracy.tolerance  # 0 stands for whole maps
     assert found == pytest.approx(expected, rel=2e-3, abs=1e-9)
-
-
-@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
-def test_maximal_selection_has_whole_maps_at_the_tolerance():
-    network = scale_channel((48, 48, 2), 3, [6, 6], 1.4, spatial_selection="max")
-    assert channels(network)._accuracy == channels(network, tolerance="fast")._accuracy
-    assert channels(network)._accuracy.extent is None
-    assert channels(network)._accuracy.tolerance > 0.01
-
-
-@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
-@pytest.mark.parametrize("tolerance", [0.3, 0.05, 1e-2, 1e-3, 1e-6])
-def test_what_is_left_out_weighs_less_than_the_least_weight(tolerance):
-    """Else the outputs at the rim of a window are lost, although they are asked for."""
-    accuracy = Accuracy(tolerance)
-    assert 0 < accuracy.epsilon < accuracy.least_weight
-
-
-@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
-def test_tolerance_is_kept():
-    model = gauss_der_resnet((32, 32, 1), 3, [4, 4], 1.4, SCALES, tolerance=0.02)
-
-    def tolerance(model):
-        return model.get_layer("scale_channels").tolerance
-
-    assert tolerance(model) == tolerance(with_sigma0(model, [1.0])) == 0.02
-    assert tolerance(with_sigma0(model, [1.0], tolerance="exact")) == "exact"
-    assert tolerance(keras.Model.from_config(model.get_config())) == 0.02
+    # Else the outputs at the rim of a window are lost, although they are asked for.
+    assert accuracy.tolerance == 0 or 0 < accuracy.epsilon < accuracy.least_weight
 
 
 # What it does
 
 
-@pytest.mark.seen_on_tensorflow("the plan is made by Python")
-def test_a_smaller_tolerance_changes_less(relative_change):
-    errors = [relative_change(tolerance=t) for t in (0.1, 0.01, 1e-4)]
+def test_a_smaller_tolerance_changes_less_and_coarse_samples_less_than_windows(network):
+    def scores(*arguments, **options):
+        return numpy(channels(network, *arguments, **options)(images()))
+
+    def change(*arguments, **options):
+        """Relative to the scores of whole maps at every pixel."""
+        difference = scores(*arguments, **options) - exact
+        return np.linalg.norm(difference) / np.linalg.norm(exact)
+
+    exact = scores(None)
+    errors = [change(tolerance=t) for t in (0.1, 0.01, 1e-4)]
     assert errors[0] > errors[1] > errors[2]
     assert errors[1] < 0.1 and errors[2] < 0.01
+    whole = change(None, tolerance="fast")
+    assert whole < 0.05 < 3 * change(1.0, tolerance=1e-9)
 
 
-@pytest.mark.seen_on_tensorflow("the plan is made by Python")
-def test_coarse_samples_change_less_than_windows_do(relative_change):
-    whole = relative_change(None, tolerance="fast")
-    assert whole < 0.05 < 3 * relative_change(1.0, tolerance=1e-9)
-
-
-@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 def test_samples_that_are_too_far_apart_are_the_counter_example(network, monkeypatch):
     def scores(power):
         with monkeypatch.context() as patch:
@@ -128,17 +102,17 @@ def test_samples_that_are_too_far_apart_are_the_counter_example(network, monkeyp
 
 
 def test_a_layer_on_its_own_keeps_its_epsilon():
-    """Nothing coarser hides its error there."""
-    layer = GaussDerConv(3, 2.0)
-    alone, x = numpy(layer(images())), images()
-    inside = ScaleChannels(layer, [1.0], tolerance="fast")
-    change = np.abs(numpy(inside(x))[:, 0] - alone).max() / np.abs(alone).max()
-    exact = ScaleChannels(layer, [1.0], tolerance="exact")
-    np.testing.assert_allclose(numpy(exact(x))[:, 0], alone, rtol=0, atol=1e-5)
-    assert 1e-4 < change < 0.1
+    """Nothing coarser hides its error there, unless it is told to."""
+    layer, x = GaussDerConv(3, 2.0), images()
+    alone = numpy(layer(x))
+    exact, fast = (
+        numpy(ScaleChannels(layer, [1.0], tolerance=tolerance)(x))[:, 0]
+        for tolerance in (None, "fast")
+    )
+    np.testing.assert_allclose(exact, alone, rtol=0, atol=1e-5)
+    assert 1e-4 < np.abs(fast - alone).max() / np.abs(alone).max() < 0.1
 
 
-@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_maps_are_sampled_as_finely_as_their_scale_needs(network):
     layer = channels(network, None, tolerance="fast")
     spacings = [
@@ -156,14 +130,12 @@ def test_maps_are_sampled_as_finely_as_their_scale_needs(network):
             assert window.spacing == 1 or 0.0 in positions
 
 
-@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 def test_windows_are_not_larger_than_the_image():
     windows = Windows((16, 17), (8.0,), False, Accuracy(0.05), sigma=2.0)
     (window,) = windows.of_scales
     assert window.spacing == 8 and window.sizes == (3, 3)
 
 
-@pytest.mark.seen_on_tensorflow("the plan is made by NumPy")
 @pytest.mark.parametrize(
     ("given", "asked"),
     [
@@ -184,17 +156,14 @@ def test_interpolation_is_exact_for_cubic_polynomials(given, asked):
 
 def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel():
     """Windows would not follow them."""
-    inner = [GaussDerConv(3, 2.0, trainable_sigma=True), SpatialSelection()]
-    layer = channels(keras.Sequential(inner))
-    assert layer._accuracy.extent is None
+    layer = channels(OTHERS["learned"]())
     ((_, entering, leaving),) = layer.convolutions((48, 48))
     for windows in (entering, leaving):
         assert {window.sizes for window in windows.of_scales} == {(48, 48)}
 
 
-@pytest.mark.seen_on_tensorflow("the plan is made by Python")
 def test_maps_that_a_network_gives_have_all_pixels():
-    network = keras.Sequential([GaussDerConv(3, 2.0), GaussDerConv(3, 3.0)])
+    network = OTHERS["maps"]()
     exact = numpy(channels(network)(images()))
     fast = numpy(channels(network, tolerance="fast")(images()))
     assert fast.shape == exact.shape == (2, 3, 48, 48, 3)

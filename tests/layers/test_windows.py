@@ -14,8 +14,8 @@ from keras_gdrn.layers import (
 from keras_gdrn.models import scale_channel
 from tests._cases import cases
 from tests._gradients import DTYPE, EXACT, gradients
-from tests.layers._contract import randomize
-from tests.layers._windowed import WindowedChannels, windowed_inference
+from tests.layers._contract import numpy, randomize
+from tests.layers._windowed import WindowedChannels, deviations
 
 SCALES = cases((0.5, 1.0, 2.0), (1.0, 2.0))
 # Nothing is lost to the low-rank form.
@@ -24,7 +24,9 @@ TOLERANCE = 1e-9 if EXACT else 2e-4
 
 
 def images(*shape, batch=2):
-    return np.random.default_rng(0).normal(size=(batch, *shape)).astype(DTYPE)
+    # Exact in float32, to which an `Input` casts them.
+    draw = np.random.default_rng(0).normal(size=(batch, *shape)).astype("float32")
+    return draw.astype(DTYPE)
 
 
 def built(network, shape, extent, scales=SCALES):
@@ -49,10 +51,6 @@ def block(filters=3, sigma=1.3, **options):
     return GaussDerResidualBlock(filters, sigma, **EXACTLY, **options)
 
 
-def chain(*inner, data_format=None):
-    return keras.Sequential([*inner, SpatialSelection(data_format=data_format)])
-
-
 def functional(shape, *inner):
     image = keras.Input(shape, dtype=DTYPE)
     x = image
@@ -61,49 +59,66 @@ def functional(shape, *inner):
     return keras.Model(image, x)
 
 
-def nested():
-    middle = functional((24, 17, 3), block(4), layers.Dropout(0.3))
-    return functional(
-        (24, 17, 2), conv(), middle, keras.Sequential([conv()]), SpatialSelection()
-    )
+def operations(x):
+    return keras.ops.relu(0.5 * x + 1.0) - keras.ops.tanh(x)
 
 
-def with_operations():
-    image = keras.Input((24, 17, 2), dtype=DTYPE)
-    x = conv()(image)
-    x = keras.ops.relu(0.5 * x + 1.0) - keras.ops.tanh(x)
-    return keras.Model(image, layers.Dense(5)(SpatialSelection()(conv(4)(x))))
+class Gain(layers.Layer):
+    acts_at_each_position = True
+
+    def call(self, inputs):
+        return 2 * inputs
+
+
+def branches(x):
+    y = layers.Add()([conv(sigma=2.0)(x), conv(sigma=0.5)(x)])
+    return layers.Concatenate()([y, x])
+
+
+def plain(shape):
+    return scale_channel(shape, 3, [4, 4], 1.3, residual=False, **EXACTLY)
 
 
 FIRST = {"data_format": "channels_first"}
 NETWORKS = {
-    "odd and even": ((24, 17, 2), lambda: chain(conv(), block(4), conv(2, 1.7))),
-    "one dimension": ((37, 2), lambda: chain(conv(), block(4), conv(2, 1.7))),
-    "three dimensions": ((11, 12, 9, 2), lambda: chain(conv(), block(2, 1.1))),
+    "plain": ((20, 17, 2), lambda: [plain((20, 17, 2))]),
+    "odd and even": (
+        (24, 17, 2),
+        lambda: [conv(), block(4), block(4), conv(2, 1.7), SpatialSelection()],
+    ),
+    "one dimension": (
+        (37, 2),
+        lambda: [conv(), block(4), conv(2, 1.7), SpatialSelection()],
+    ),
+    "three dimensions": (
+        (11, 12, 9, 2),
+        lambda: [conv(), conv(2, 1.1), SpatialSelection()],
+    ),
     "channels first": (
         (2, 24, 17),
-        lambda: chain(
+        lambda: [
             conv(**FIRST),
             layers.BatchNormalization(axis=1),
             block(3, **FIRST),
-            data_format="channels_first",
-        ),
+            SpatialSelection(**FIRST),
+        ],
     ),
     "separable, of order 3, with the zero-order term": (
         (24, 17, 2),
-        lambda: chain(
+        lambda: [
             conv(4, separable=True),
             block(4, separable=True, zero_order=True),
             conv(2, 1.7, order=3, zero_order=True),
-        ),
+            SpatialSelection(),
+        ],
     ),
     "symmetric far from the edge": (
         (64, 61, 2),
-        lambda: chain(conv(boundary="zero"), conv(3, 0.6)),
+        lambda: [conv(boundary="zero"), conv(3, 0.6), SpatialSelection()],
     ),
     "pointwise layers": (
         (24, 17, 2),
-        lambda: chain(
+        lambda: [
             conv(),
             layers.BatchNormalization(),
             layers.LayerNormalization(),
@@ -111,101 +126,58 @@ NETWORKS = {
             layers.Conv2D(4, 1),
             layers.Dense(3),
             layers.Dropout(0.5),
+            operations,
+            Gain(),
             conv(2, 1.7),
-        ),
+            SpatialSelection(),
+            layers.Dense(5),
+        ],
     ),
-    "nested models": ((24, 17, 2), nested),
-    "operations": ((24, 17, 2), with_operations),
+    "nested models": (
+        (24, 17, 2),
+        lambda: [
+            conv(),
+            functional((24, 17, 3), block(4), layers.Dropout(0.3)),
+            keras.Sequential([conv()]),
+            SpatialSelection(),
+        ],
+    ),
+    "branches": (
+        (24, 17, 2),
+        lambda: [conv(sigma=0.7), branches, conv(sigma=1.1), SpatialSelection()],
+    ),
 }
-FIRST_NETWORK = "odd and even"
+# The branches that meet have the window of the larger one.
+FIRST_REACH, BRANCHES, LAST = deviations([0.7, 2.0, 1.1])
+REACHES = {"branches": [FIRST_REACH, BRANCHES, BRANCHES, LAST]}
+ON_JAX = [("one dimension", 2.5, False), ("plain", 2.5, True)]
+EVERY = [(n, 2.5, False) for n in NETWORKS] + [("odd and even", 1.0, True), ON_JAX[1]]
 
 
-@pytest.mark.parametrize(
-    ("name", "extent"),
-    cases(
-        [(n, 2.5) for n in NETWORKS] + [(FIRST_NETWORK, 1.0)], [(FIRST_NETWORK, 2.5)]
-    ),
-)
-def test_windows_are_cut_outs_of_whole_maps(name, extent):
-    shape, network = NETWORKS[name]
-    layer, x = built(network(), shape, extent), images(*shape)
-    expected = windowed_inference(layer.network, x, SCALES, extent)
-    actual = numpy64(layer(x))
-    atol = TOLERANCE * np.abs(expected).max()
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
-    whole, wide = (
-        numpy64(ScaleChannels(layer.network, SCALES, field, dtype=DTYPE)(x))
-        for field in (None, 99.0)
-    )
-    np.testing.assert_allclose(wide, whole, rtol=TOLERANCE, atol=TOLERANCE)
-    assert np.abs(whole - expected).max() > 3 * atol  # something has been cut off
-
-
-def numpy64(tensor):
-    return keras.ops.convert_to_numpy(tensor)
-
-
-@pytest.mark.parametrize(
-    ("training", "residual"),
-    cases([(True, True), (False, True), (True, False)], [(True, False)]),
-)
-def test_values_and_gradients_are_those_of_cut_outs(training, residual):
-    """Batch statistics are of the windows; so are all gradients."""
-    shape, extent = (20, 17, 2), 2.0
-    widths = cases([4, 4, 5], [4])
-    network = scale_channel(shape, 3, widths, 1.3, residual=residual, **EXACTLY)
+@pytest.mark.parametrize(("name", "extent", "training"), cases(EVERY, ON_JAX))
+def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
+    """Of whole maps. Batch statistics are of the windows."""
+    shape, inner = NETWORKS[name]
+    network, x = functional(shape, *inner()), images(*shape)
     layer = built(network, shape, extent)
-    oracle = WindowedChannels(network, SCALES, extent)
-    oracle.built = True
-    x = images(*shape)
-    statistics = [v.numpy() for v in network.non_trainable_variables]
-    expected = numpy64(oracle(x, training=training))
-    atol = TOLERANCE * np.abs(expected).max()
-    actual = numpy64(layer(x, training=training))
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    oracle = WindowedChannels(network, SCALES, extent, REACHES.get(name))
+    expected = numpy(oracle(x, training=training))
     upstream = np.random.default_rng(3).normal(size=expected.shape)
-    for value, variable in zip(
-        statistics, network.non_trainable_variables, strict=True
-    ):
-        variable.assign(value)
-    pairs = zip(
-        gradients(layer, x, upstream, training),
-        gradients(oracle, x, upstream, training),
-        strict=True,
-    )
-    for ours, theirs in pairs:
+    of_both = [gradients(one, x, upstream, training) for one in (layer, oracle)]
+    for ours, theirs in zip(*of_both, strict=True):
         largest = max(np.abs(theirs).max(), 1e-3)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e2 * TOLERANCE * largest)
-
-
-@pytest.mark.seen_on_tensorflow("the plan is made by Python")
-def test_branches_that_meet_have_the_window_of_the_larger_one():
-    image = keras.Input((24, 17, 2), dtype=DTYPE)
-    x = conv(sigma=0.7)(image)
-    coarse, fine = conv(sigma=2.0)(x), conv(sigma=0.5)(x)
-    y = layers.Concatenate()([layers.Add()([coarse, fine]), x])
-    model = keras.Model(image, SpatialSelection()(conv(sigma=1.1)(y)))
-    layer, x = built(model, (24, 17, 2), 2.0), images(24, 17, 2)
-    # The last layer counts twice.
-    last = 2**0.5 * 1.1
-    reaches = [np.hypot(np.hypot(last, 2.0), 0.7), np.hypot(last, 2.0), last]
-    inputs = [value.deviation for value in layer._course.calls[0].inputs]
-    assert inputs == [pytest.approx(reaches[0])]
-    outputs = [call.output.deviation for call in layer._course.calls[:3]]
-    assert outputs == [pytest.approx(reach) for reach in reaches[1:] + reaches[2:]]
-    whole = ScaleChannels(model, SCALES, None, dtype=DTYPE)
-    wide = ScaleChannels(model, SCALES, 99.0, dtype=DTYPE)
-    np.testing.assert_allclose(
-        numpy64(wide(x)), numpy64(whole(x)), rtol=TOLERANCE, atol=TOLERANCE
-    )
-    far, near = (
-        ScaleChannels(model, SCALES, extent, tolerance=1e-9, dtype=DTYPE)
-        for extent in (1.0, 4.0)
-    )
-    error_far, error_near = (
-        np.abs(numpy64(layer(x)) - numpy64(whole(x))).max() for layer in (far, near)
-    )
-    assert error_near < 0.1 * error_far
+    atol = TOLERANCE * np.abs(expected).max()
+    actual = numpy(layer(x, training=training))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    assert layer(x[:0]).shape == (0, *expected.shape[1:])
+    if not training:
+        whole, wide = (
+            numpy(ScaleChannels(network, SCALES, field, dtype=DTYPE)(x))
+            for field in (None, 99.0)
+        )
+        np.testing.assert_allclose(wide, whole, rtol=TOLERANCE, atol=TOLERANCE)
+        assert np.abs(whole - expected).max() > 3 * atol  # something has been cut off
 
 
 # Independence of the canvas
@@ -223,91 +195,14 @@ def test_scores_do_not_depend_on_what_is_outside_the_window(boundary):
     network = scale_channel((None, None, 2), 3, [4, 4], 1.5, boundary=boundary)
     layer = built(network, (None, None, 2), 2.0)
     x = images(40, 40, 2)
-    difference = np.abs(numpy64(layer(x)) - numpy64(layer(centered(x, 20))))
+    difference = np.abs(numpy(layer(x)) - numpy(layer(centered(x, 20))))
     assert difference[:, :-1].max() < TOLERANCE < difference[:, -1].max()
     whole = ScaleChannels(network, SCALES, None, dtype=DTYPE)
-    difference = np.abs(numpy64(whole(x)) - numpy64(whole(centered(x, 20))))
+    difference = np.abs(numpy(whole(x)) - numpy(whole(centered(x, 20))))
     assert difference[:, :-1].max() > 10 * TOLERANCE
 
 
-# Unknown sizes
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="sizes are known elsewhere"
-)
-def test_windows_are_cut_in_the_graph_where_sizes_are_unknown():
-    import tensorflow as tf
-
-    network = scale_channel((None, None, 2), 3, [4, 5], 1.3, **EXACTLY)
-    layer = built(network, (None, None, 2), 2.0, (0.5, 2.0))
-    unknown = tf.function(
-        layer, input_signature=[tf.TensorSpec((None, None, None, 2), DTYPE)]
-    )
-    for shape in [(24, 17), (7, 30)]:
-        x = images(*shape, 2)
-        np.testing.assert_allclose(
-            numpy64(unknown(x)), numpy64(layer(x)), rtol=1e-6, atol=1e-6
-        )
-
-
 # Where windows can be had
-
-
-def channel_of(*inner, **options):
-    return functional((16, 16, 2), *inner, **options)
-
-
-WITHOUT = {
-    "no selection": (lambda: channel_of(conv()), "does not end in a `SpatialSel"),
-    "maximum": (
-        lambda: channel_of(conv(), SpatialSelection("max", name="largest")),
-        "'largest' selects the spatial maximum",
-    ),
-    "learned scale": (
-        lambda: channel_of(block(trainable_sigma=True, name="b"), SpatialSelection()),
-        "'b' learns its scale",
-    ),
-    "3×3": (
-        lambda: channel_of(
-            conv(), layers.Conv2D(3, 3, name="wide"), SpatialSelection()
-        ),
-        "'wide' of type Conv2D may look at several positions",
-    ),
-    "strides": (
-        lambda: channel_of(
-            layers.Conv2D(3, 1, strides=2, name="s"), SpatialSelection()
-        ),
-        "'s' of type Conv2D",
-    ),
-    "other axis": (
-        lambda: channel_of(layers.BatchNormalization(axis=1), SpatialSelection()),
-        "BatchNormalization",
-    ),
-    "one mask": (
-        lambda: channel_of(
-            layers.AlphaDropout(0.3, noise_shape=(None, 1, 1, 2)), SpatialSelection()
-        ),
-        "of type AlphaDropout",
-    ),
-    "pooling": (
-        lambda: channel_of(conv(), layers.GlobalAveragePooling2D(name="all")),
-        "'all' of type GlobalAveragePooling2D",
-    ),
-    "subclass": (
-        lambda: channel_of(Blurred(3, 1.0, name="own"), SpatialSelection()),
-        "'own' of type Blurred",
-    ),
-    "operation": (
-        lambda: keras.Model(*flipped()),
-        "of type Flip",
-    ),
-    "two formats": (
-        lambda: channel_of(conv(16, **FIRST), conv(), SpatialSelection()),
-        "several data formats",
-    ),
-}
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -315,17 +210,52 @@ class Blurred(GaussDerConv):
     """What a subclass does is not known."""
 
 
-def flipped():
-    image = keras.Input((16, 16, 2), dtype=DTYPE)
-    return image, SpatialSelection()(keras.ops.flip(conv()(image), axis=1))
+def flipped(x):
+    return keras.ops.flip(x, axis=1)
+
+
+SELECTION = SpatialSelection()
+WITHOUT = {
+    "no selection": ([conv()], "does not end in a `SpatialSel"),
+    "maximum": (
+        [conv(), SpatialSelection("max", name="largest")],
+        "'largest' selects the spatial maximum",
+    ),
+    "learned scale": (
+        [block(trainable_sigma=True, name="b"), SELECTION],
+        "'b' learns its scale",
+    ),
+    "3×3": (
+        [conv(), layers.Conv2D(3, 3, name="wide"), SELECTION],
+        "'wide' of type Conv2D may look at several positions",
+    ),
+    "strides": (
+        [layers.Conv2D(3, 1, strides=2, name="s"), SELECTION],
+        "'s' of type Conv2D",
+    ),
+    "other axis": (
+        [layers.BatchNormalization(axis=1), SELECTION],
+        "BatchNormalization",
+    ),
+    "one mask": (
+        [layers.AlphaDropout(0.3, noise_shape=(None, 1, 1, 2)), SELECTION],
+        "of type AlphaDropout",
+    ),
+    "pooling": (
+        [conv(), layers.GlobalAveragePooling2D(name="all")],
+        "'all' of type GlobalAveragePooling2D",
+    ),
+    "subclass": ([Blurred(3, 1.0, name="own"), SELECTION], "'own' of type Blurred"),
+    "operation": ([conv(), flipped, SELECTION], "of type Flip"),
+    "two formats": ([conv(16, **FIRST), conv(), SELECTION], "several data formats"),
+}
 
 
 @pytest.mark.seen_on_tensorflow("the plan is made by Python")
 @pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
-@pytest.mark.parametrize(("network", "reason"), WITHOUT.values(), ids=WITHOUT)
-def test_windows_that_cannot_be_had(network, reason):
-    network = network()
-    x = images(16, 16, 2)
+@pytest.mark.parametrize(("inner", "reason"), WITHOUT.values(), ids=WITHOUT)
+def test_windows_that_cannot_be_had(inner, reason):
+    network, x = functional((16, 16, 2), *inner), images(16, 16, 2)
     for extent in ("auto", None):
         layer = ScaleChannels(network, SCALES, extent, dtype=DTYPE)
         assert layer(x).shape[:2] == (2, len(SCALES))
@@ -333,30 +263,6 @@ def test_windows_that_cannot_be_had(network, reason):
     message = rf"^`receptive_field` takes.*{reason}.*receptive_field=3.0$"
     with pytest.raises(ValueError, match=message):
         ScaleChannels(network, SCALES, 3.0)(x)
-
-
-def test_a_layer_may_say_that_it_acts_at_each_position():
-    class Gain(layers.Layer):
-        acts_at_each_position = True
-
-        def call(self, inputs):
-            return 2 * inputs
-
-    network = channel_of(conv(), Gain(), SpatialSelection())
-    layer = ScaleChannels(network, SCALES, dtype=DTYPE)
-    layer(images(16, 16, 2))
-    assert layer._accuracy.extent == 2.5
-
-
-# Keras
-
-
-@pytest.mark.seen_on_tensorflow("the plan is made by Python")
-def test_what_was_saved_before_there_were_windows_has_whole_maps():
-    layer = ScaleChannels(channel_of(conv(), SpatialSelection()), SCALES)
-    config = layer.get_config()
-    assert config.pop("receptive_field") == "auto"
-    assert ScaleChannels.from_config(config).receptive_field is None
 
 
 @pytest.mark.slow

@@ -1,0 +1,83 @@
+"""Where only the graph knows the sizes, layers give what they give elsewhere."""
+
+from functools import partial
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.models import scale_channel
+from tests.layers._contract import randomize
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="sizes are known elsewhere"
+)
+
+EXACT = {"epsilon": 1e-12, "dtype": "float64"}
+conv = partial(GaussDerConv, 3, **EXACT)
+
+
+def channels(network, *arguments, **options):
+    options = {"tolerance": 1e-12, "dtype": "float64", **options}
+    return ScaleChannels(network, *arguments, **options)
+
+
+def channel():
+    return scale_channel((None, None, 2), 3, [4, 5], 1.3, epsilon=1e-12)
+
+
+# Shapes, and how many scales are smoothed and then convolved.
+CASES = {
+    "separable": ([(24, 30)], lambda: conv(0.7, separable=True), 0),
+    "coarse, separable": ([(9, 14)], lambda: conv(5.0, separable=True), 0),
+    "order 3": ([(24, 30)], lambda: conv(0.7, order=3), 0),
+    "volume": ([(12, 14, 16)], lambda: conv(0.7), 0),
+    "fine": ([(24, 30), (5, 4)], lambda: conv(0.7), 1),
+    "mirror": ([(24, 30)], lambda: conv(0.7, boundary="symmetric"), 0),
+    "learned, mirror": (
+        [(9, 14), (12, 5)],
+        lambda: conv(1.3, boundary="symmetric", trainable_sigma=True),
+        0,
+    ),
+    "scales": ([(40, 40)], lambda: channels(conv(1.2), (1.0, 4.0, 0.5)), 2),
+    "windows": (
+        [(24, 17), (7, 30)],
+        lambda: channels(channel(), (0.5, 2.0), 2.0),
+        0,
+    ),
+    "between the pixels": (
+        [(14, 11)],
+        lambda: channels(channel(), (0.5, 2.0), 2.0, subpixel=True),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("shapes", "make", "convolved"), CASES.values(), ids=CASES)
+def test_values_and_gradients_are_those_of_known_sizes(shapes, make, convolved):
+    import tensorflow as tf
+
+    keras.config.set_dtype_policy("float64")
+    layer, unknown = make(), (None,) * (len(shapes[0]) + 1)
+    layer.build((*unknown, 2))
+    randomize(layer)
+
+    def differentiated(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+            loss = tf.reduce_sum(tf.square(y))
+        weights = [weight.value for weight in layer.trainable_weights]
+        return y, *tape.gradient(loss, [x, *weights])
+
+    signature = [tf.TensorSpec((*unknown, 2), "float64")]
+    graph = tf.function(differentiated, input_signature=signature)
+    operations = graph.get_concrete_function().graph.get_operations()
+    types = [operation.type for operation in operations]
+    assert types.count("Conv2DBackpropFilter") == convolved
+    for shape in shapes:
+        x = tf.constant(np.random.default_rng(0).normal(size=(2, *shape, 2)))
+        for found, known in zip(graph(x), differentiated(x), strict=True):
+            error = np.abs(found - known).max()
+            assert error <= 1e-7 * np.abs(known).max()
