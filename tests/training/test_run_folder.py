@@ -33,10 +33,8 @@ CHECKPOINT = "checkpoint.weights.h5"
 
 def train(out, model=None, data=ARRAYS, max_minutes=0, **options):
     """Trains for an epoch, or until the end."""
-    options = {"recipe": RECIPE, "verbose": 0, **options}
-    return fit(
-        model or network(), data=data, out=out, max_minutes=max_minutes, **options
-    )
+    options = {"recipe": RECIPE, "max_minutes": max_minutes, "verbose": 0, **options}
+    return fit(model or network(), data=data, out=out, **options)
 
 
 @pytest.fixture(scope="module")
@@ -186,15 +184,28 @@ def test_a_checkpoint_is_there_at_any_moment(run, monkeypatch):
     assert own.read_bytes() == b"of a callback"
 
 
-def test_lost_files_do_not_begin_the_run_anew(run):
-    for name, message in (
-        (CHECKPOINT, r"has the log\.csv of a run, but its checkpoint is gone"),
-        ("settings.json", "files that are not of such a run"),
-    ):
-        (run / name).rename(run.parent / name)
-        with pytest.raises(FileExistsError, match=message):
+def test_lost_or_damaged_files_are_told_and_the_run_goes_on_from_a_copy(run, tmp_path):
+    files = [run / CHECKPOINT, run / "settings.json", tmp_path / "other" / CHECKPOINT]
+    train(tmp_path / "other", seed=1)
+    checkpoint, settings, of_another_run = (file.read_bytes() for file in files)
+    gone = r"has the log\.csv of a run, but its checkpoint is gone"
+    damaged = r"checkpoint\.weights\.h5 is damaged or of another run.*from a backup"
+    foreign = r"settings\.json must be the settings of a run.*choose another folder"
+    harm = [(0, None, gone), (1, None, "files that are not of such a run")]
+    harm += [(1, content, foreign) for content in (b"", b"{", b"\xff\xfe\x00")]
+    for content in (checkpoint[: len(checkpoint) // 2], b"", of_another_run):
+        harm += [(0, content, damaged)]
+    for n in (0, len(checkpoint) // 2, len(checkpoint) - 1):
+        flipped = bytes([checkpoint[n] ^ 4])
+        harm += [(0, checkpoint[:n] + flipped + checkpoint[n + 1 :], damaged)]
+    for number, content, message in harm:
+        files[number].unlink()
+        if content is not None:
+            files[number].write_bytes(content)
+        error = OSError if message is damaged else FileExistsError
+        with pytest.raises(error, match=message):
             train(run)
-        (run.parent / name).rename(run / name)
+        files[number].write_bytes((checkpoint, settings)[number])
     assert train(run).epoch == [0, 1]
 
 
@@ -235,23 +246,6 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
         assert (tmp_path / "made").is_dir()
 
 
-def test_a_damaged_checkpoint_is_told(run, tmp_path):
-    file = run / CHECKPOINT
-    content = file.read_bytes()
-    damaged = [content[: len(content) // 2], b""]
-    for n in (0, len(content) // 2, len(content) - 1):
-        damaged.append(content[:n] + bytes([content[n] ^ 4]) + content[n + 1 :])
-    train(tmp_path / "other", seed=1)
-    damaged.append((tmp_path / "other" / CHECKPOINT).read_bytes())  # of another run
-    for wrong in damaged:
-        file.write_bytes(wrong)
-        message = r"checkpoint\.weights\.h5 is damaged or of another run.*from a backup"
-        with pytest.raises(OSError, match=message):
-            train(run)
-    file.write_bytes(content)
-    assert train(run).epoch == [0, 1]
-
-
 def test_a_full_disk_is_told_and_nothing_lost(run, monkeypatch):
     usage = shutil._ntuple_diskusage(1, 1, 10**4)
     with monkeypatch.context() as patch:
@@ -268,14 +262,6 @@ def test_a_run_is_of_a_backend_and_keras_loads_its_checkpoints(trained):
     network().load_weights(trained / CHECKPOINT, skip_mismatch=False)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00"])
-def test_foreign_settings(tmp_path, content):
-    (tmp_path / "settings.json").write_bytes(content)
-    message = r"settings\.json must be the settings of a run.*choose another folder"
-    with pytest.raises(FileExistsError, match=message):
-        claim_folder(tmp_path, {})
-
-
 def poison(model: keras.Model, time: str, batches: int) -> keras.callbacks.Callback:
     """Makes a weight NaN at the begin or the end of a batch, after so many."""
 
@@ -287,12 +273,6 @@ def poison(model: keras.Model, time: str, batches: int) -> keras.callbacks.Callb
     return keras.callbacks.LambdaCallback(**{f"on_train_batch_{time}": spoil})
 
 
-on_tensorflow = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="JAX keeps weights to itself"
-)
-
-
-@on_tensorflow
 @pytest.mark.parametrize(("time", "batches"), [("begin", 3), ("end", 6)])
 def test_a_loss_or_a_weight_that_is_not_finite_stops_the_run(tmp_path, time, batches):
     model, expected, resumed = network(), network(), network()
@@ -305,7 +285,6 @@ def test_a_loss_or_a_weight_that_is_not_finite_stops_the_run(tmp_path, time, bat
     assert_same_weights(resumed, expected)
 
 
-@on_tensorflow
 def test_it_goes_on_if_it_is_told_to(tmp_path):
     model = network()
     options = {"callbacks": [poison(model, "begin", 3)], "check_finite": False}

@@ -37,10 +37,8 @@ def test_no_damage_crashes_or_hangs_the_reader(suffix, read, errors, tmp_path):
     path, random, met = tmp_path / f"file{suffix}", np.random.default_rng(0), []
     if suffix == ".h5":
         with h5py.File(path, "w") as file:
-            file["x_test"], file["y_test"] = (
-                random.random((4, 6, 6, 3), "float32"),
-                np.arange(4),
-            )
+            file["x_test"] = random.random((4, 6, 6, 3), "float32")
+            file["y_test"] = np.arange(4)
     else:
         gauss_der_resnet((8, 8, 1), 3, [2, 2], 1.3, sigma0=[1.0, 1.4]).save(path)
     whole = path.read_bytes()

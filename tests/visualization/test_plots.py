@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,7 +27,6 @@ FACTORS = 2 ** (np.arange(-4, 5) / 4)
 SHARES = np.tile([0.6, 0.1, 0.3], (9, 1))
 HISTOGRAM = ScaleSelectionHistogram(FACTORS, np.array([2.0, 0.5, 1.0]), SHARES)
 IMAGES, MAPS = np.full((2, 8, 12, 3), 0.5), RNG.random((2, 3, 8, 12))
-SIGMA0 = (0.5, 1, 2)
 STANDARD, SEPARABLE = RNG.normal(size=(5, 5, 3, 4)), RNG.normal(size=(9, 9, 2))
 
 
@@ -201,6 +201,8 @@ def test_zero_is_white_positive_red_and_negative_blue():
         (plot_activation_maps, (IMAGES, MAPS[:, :, :4]), "`maps` must .* 3 scales"),
         (plot_activation_maps, (IMAGES[:0], MAPS[:0]), "`maps` must .* 3 scales"),
         (plot_basis_kernels, (-1.0,), "`sigma`"),
+        (partial(plot_activation_maps, names=["cat"]), (IMAGES, MAPS), "1 names"),
+        (partial(plot_effective_filters, columns=0), ({"a": STANDARD},), "columns=0"),
         (plot_effective_filters, ({},), "at least one filter"),
         (plot_effective_filters, ({"a": STANDARD[..., :0]},), "at least one filter"),
     ],
@@ -208,13 +210,6 @@ def test_zero_is_white_positive_red_and_negative_blue():
 def test_what_does_not_fit_is_refused(plot, given, message):
     with pytest.raises(ValueError, match=message):
         plot(*given)
-
-
-def test_what_does_not_fit_is_refused_by_name():
-    with pytest.raises(ValueError, match="1 names"):
-        plot_activation_maps(IMAGES, MAPS, names=["cat"])
-    with pytest.raises(ValueError, match="columns=0"):
-        plot_effective_filters({"a": STANDARD}, columns=0)
 
 
 def test_missing_matplotlib_is_told(monkeypatch):
