@@ -83,25 +83,19 @@ def test_interrupted_runs_have_the_same_result(
 
 
 @pytest.mark.usefixtures("step_by_step")
-def test_time_is_limited_and_the_same_call_goes_on(tmp_path):
-    whole, data = network(), digits()  # which serve several calls
-    fit(whole, RECIPE, data, verbose=0)
-    for epochs in (1, 2, 3):
-        model = network()
-        found = fit(model, RECIPE, data, out=tmp_path, max_minutes=0, verbose=0)
-        assert len(found.epoch) == epochs
-    assert_same_weights(model, whole)
-
-
-@pytest.mark.usefixtures("step_by_step")
-def test_calls_share_a_limit_and_an_epoch_is_expected_to_take_as_long_as_the_last():
-    limit, asked = TimeLimit(minutes=0), []
+def test_time_is_limited_over_several_calls_which_go_on(tmp_path):
+    """An epoch is expected to take as long as the last one of the call."""
+    (whole, data), (limit, asked) = (network(), digits()), (TimeLimit(minutes=0), [])
+    fit(whole, RECIPE, data, verbose=0)  # data serve several calls
     is_reached = limit.is_reached
     limit.is_reached = lambda seconds: asked.append(seconds) or is_reached(seconds)
-    for _ in range(2):  # there is time for an epoch of each
-        found = fit(network(), RECIPE, ARRAYS, max_minutes=limit, verbose=0)
-        assert asked[-1:] == found.history["seconds"]
+    for epochs in (1, 2, 3):  # there is time for one in each call
+        model = network()
+        found = fit(model, RECIPE, data, out=tmp_path, max_minutes=limit, verbose=0)
+        assert len(found.epoch) == epochs
+        assert asked == found.history["seconds"]
     assert limit.longest == max(asked)
+    assert_same_weights(model, whole)
 
 
 @pytest.mark.skipif(

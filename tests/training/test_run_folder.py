@@ -262,7 +262,7 @@ def test_a_run_is_of_a_backend_and_keras_loads_its_checkpoints(trained):
     network().load_weights(trained / CHECKPOINT, skip_mismatch=False)
 
 
-def poison(model: keras.Model, time: str, batches: int) -> keras.callbacks.Callback:
+def poison(model: keras.Model, when: str, batches: int) -> keras.callbacks.Callback:
     """Makes a weight NaN at the begin or the end of a batch, after so many."""
 
     def spoil(batch, logs):
@@ -270,13 +270,13 @@ def poison(model: keras.Model, time: str, batches: int) -> keras.callbacks.Callb
             weight = model.trainable_variables[-1]
             weight.assign(keras.ops.full_like(weight, float("nan")))
 
-    return keras.callbacks.LambdaCallback(**{f"on_train_batch_{time}": spoil})
+    return keras.callbacks.LambdaCallback(**{f"on_train_batch_{when}": spoil})
 
 
-@pytest.mark.parametrize(("time", "batches"), [("begin", 3), ("end", 6)])
-def test_a_loss_or_a_weight_that_is_not_finite_stops_the_run(tmp_path, time, batches):
+@pytest.mark.parametrize(("when", "batches"), [("begin", 3), ("end", 6)])
+def test_a_loss_or_a_weight_that_is_not_finite_stops_the_run(tmp_path, when, batches):
     model, expected, resumed = network(), network(), network()
-    callback = poison(model, time, batches)
+    callback = poison(model, when, batches)
     with pytest.raises(FloatingPointError, match=r"not finite in epoch 2.*last good"):
         train(tmp_path, model, max_minutes=None, callbacks=callback)
     fit(expected, RECIPE, ARRAYS, verbose=0)
