@@ -121,8 +121,7 @@ def test_it_learns_in_mixed_precision_compiled_and_validated():
     history = fit(model, Recipe(8, 16), data, **options).history
     assert model.jit_compile
     assert model.layers[0].compute_dtype == "bfloat16"
-    names = {"loss", "accuracy", "seconds", "val_loss", "val_accuracy"}
-    assert history.keys() == names
+    assert {*history} == {"loss", "accuracy", "seconds", "val_loss", "val_accuracy"}
     assert all(np.all(np.isfinite(of)) and len(of) == 8 for of in history.values())
     assert history["loss"][-1] < 0.75 * history["loss"][0]
     assert history["val_accuracy"][-1] > 0.7

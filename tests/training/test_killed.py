@@ -4,7 +4,7 @@ import dataclasses
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -50,12 +50,9 @@ def moment(file: Path, count: int, seconds: float) -> Callable[[], bool]:
     return is_time
 
 
-def at_random(kills: int) -> Iterator[tuple[int, float]]:
-    """While it starts, between checkpoints, and while it writes one."""
-    rng = np.random.default_rng(0)
-    for _ in range(kills):
-        count = rng.integers(4)
-        yield count, rng.uniform(0, 0.1 if count else 2)
+# While it starts, between checkpoints, and while it writes one.
+RNG = np.random.default_rng(0)
+MOMENTS = [(n, RNG.uniform(0, 0.1 if n else 2)) for n in RNG.integers(4, size=40)]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +61,7 @@ def at_random(kills: int) -> Iterator[tuple[int, float]]:
         # Within the first epoch, and after it: each has three checkpoints.
         pytest.param(3, [(1, 0.0), (3, 0.0)], marks=pytest.mark.slow),
         # More epochs than are trained between so many kills.
-        pytest.param(200, [*at_random(40)], marks=pytest.mark.endurance),
+        pytest.param(200, MOMENTS, marks=pytest.mark.endurance),
     ],
     ids=["twice", "at random"],
 )

@@ -51,11 +51,6 @@ def run(trained, tmp_path) -> Path:
     return shutil.copytree(trained, tmp_path / "run")
 
 
-def functional() -> keras.Model:
-    image = keras.Input((12, 12, 1))
-    return keras.Model(image, network()(image))
-
-
 def frozen() -> keras.Model:
     """Within a layer, whose configuration does not tell."""
     model = network()
@@ -71,7 +66,7 @@ def frozen() -> keras.Model:
         ({"model": network(trainable=False)}, r"trainable: True, now False"),
         ({"model": network(dtype="float16")}, r"name: float32, now float16"),
         ({"model": frozen()}, r"weights\.0: .*True, now .*False"),
-        ({"model": functional()}, r"class_name: Sequential, now Functional"),
+        ({"model": gauss_der_network()}, r"class_name: Sequential, now Functional"),
         ({"data": (1 - IMAGES, LABELS)}, r"data\.0: .*, now "),
         ({"data": (IMAGES, LABELS[::-1])}, r"data\.1: .*, now "),
         ({"data": (*ARRAYS, np.ones(44))}, r"data\.2: nothing, now "),

@@ -33,10 +33,6 @@ def test_stages_go_on_from_the_one_before_with_their_channels_and_data(tmp_path)
     for stage in (ONE, TWO):
         fit(with_sigma0(whole, stage.sigma0), stage.recipe, ARRAYS, verbose=0)
 
-    def data(stage):
-        seen.append(stage.name)
-        return ARRAYS
-
     def after(stage, model, history):
         channels = model.get_layer("scale_channels")
         seen.append((stage.name, tuple(channels.sigma0), len(history.epoch)))
@@ -47,7 +43,8 @@ def test_stages_go_on_from_the_one_before_with_their_channels_and_data(tmp_path)
     model = gauss_der_network(seed=1)  # the weights are those of the checkpoints
     with pytest.raises(AssertionError):
         assert_same_weights(model, whole)
-    found = train(model, data=data, out=tmp_path, after_stage=after)
+    options = {"data": lambda stage: seen.append(stage.name) or ARRAYS, "out": tmp_path}
+    found = train(model, after_stage=after, **options)
     assert found is model  # which has the scale channels of the last stage
     assert_same_weights(found, whole)
     assert seen == [

@@ -94,17 +94,18 @@ def test_layers_of_a_network_are_found_by_name():
     assert sizes == [(11, 11, 3, 4), (15, 15, 6, 10), (13, 13, 4), (13, 13, 6)]
 
 
-def test_what_has_no_filters_is_refused():
-    for layer, sigma0, message in (
-        (keras.layers.Conv2D(3, 5), 1, "`conv1` and `conv2`.* Received: layer=<Conv2D"),
-        (GaussDerConv(3, 1.0), 1, "built for inputs of two .* with None"),
-        (built(shape=(20, 2)), 1, r"two spatial .*\(ndim=3"),
-        (built(), 0.0, "`sigma0` .* sigma0=0"),
-        (built(), np.nan, "`sigma0` .* sigma0=nan"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            effective_filters(layer, sigma0)
-    with pytest.raises(ValueError, match=r"`sigma` .* sigma=-1\.0"):
-        basis_kernels(-1.0)
-    with pytest.raises(ValueError, match=r"`order` .* order=-1"):
-        basis_kernels(1.0, -1)
+@pytest.mark.parametrize(
+    ("function", "given", "message"),
+    [
+        (effective_filters, (keras.layers.Conv2D(3, 5),), "`conv1` .* layer=<Conv2D"),
+        (effective_filters, (GaussDerConv(3, 1.0),), "built for inputs of two .* None"),
+        (effective_filters, (built(shape=(20, 2)),), r"two spatial .*\(ndim=3"),
+        (effective_filters, (built(), 0.0), "`sigma0` .* sigma0=0"),
+        (effective_filters, (built(), np.nan), "`sigma0` .* sigma0=nan"),
+        (basis_kernels, (-1.0,), r"`sigma` .* sigma=-1\.0"),
+        (basis_kernels, (1.0, -1), "`order` .* order=-1"),
+    ],
+)
+def test_what_has_no_filters_is_refused(function, given, message):
+    with pytest.raises(ValueError, match=message):
+        function(*given)

@@ -1,6 +1,7 @@
-"""Figures: of what is evaluated, of images, of kernels and learned filters."""
+"""Figures of what is evaluated, of images, kernels and filters; tables and labels."""
 
 import itertools
+import re
 import sys
 from functools import partial
 
@@ -9,6 +10,7 @@ import pytest
 
 from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
+    markdown_table,
     plot_activation_maps,
     plot_basis_kernels,
     plot_effective_filters,
@@ -119,6 +121,23 @@ def test_rows_of_images_with_and_without_titles_are_as_far_apart():
     first, second, _ = (a.y0 - b.y1 for a, b in itertools.pairwise(places))
     assert first == pytest.approx(second)
     assert first * figure.get_figheight() < 0.1  # inches
+
+
+@pytest.mark.parametrize("rows", [[], [["a", "b"], ["1"]]])
+def test_rows_that_are_no_table(rows):
+    message = f"Received: rows of {[len(row) for row in rows]} cells"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        markdown_table(rows)
+
+
+def test_numbers_in_a_table_stand_below_one_another():
+    """As CommonMark's extension defines it."""
+    table = markdown_table([["network", "1/2", "1"], ["σ", "0.971", "1"]])
+    assert table.splitlines() == [
+        "| network |   1/2 |   1 |",
+        "| :------ | ----: | --: |",
+        "| σ       | 0.971 |   1 |",
+    ]
 
 
 def test_size_labels_are_short():
