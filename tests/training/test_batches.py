@@ -94,13 +94,14 @@ def test_the_same_bytes_get_to_keras(has_tensorflow, augmentation, seed, monkeyp
 
 def test_kinds_of_data_are_the_same_batch():
     """Which is of the recipe's size, whatever theirs is."""
-    longer, expected = IMAGES.astype("longdouble"), made_of(ARRAYS, EVERYTHING).batch(5)
+    longer = IMAGES.astype("longdouble")
     labels = (LABELS[:, None], LABELS.astype("float64"), ONE_HOT, ONE_HOT > 0)
     kinds = [(longer, of) for of in labels]
     for size in (None, 8):
         kinds += [rescaled("digits", "train", canvas=12, limit=44, batch_size=size)]
-    for data in kinds:
-        assert_same(made_of(data, EVERYTHING).batch(5), expected)
+    for data, augmentation in itertools.product(kinds, (EVERYTHING, None)):
+        expected = made_of(ARRAYS, augmentation).batch(5)
+        assert_same(made_of(data, augmentation).batch(5), expected)
 
 
 def test_a_sequence_is_told_of_the_end_of_each_epoch():

@@ -48,7 +48,7 @@ def generated():
 @pytest.mark.parametrize(
     ("network", "data", "minutes", "interruptions"),
     [
-        (network, lambda: ARRAYS, 0, [(0, 1), (1, 2), (1, 0), (2, 1)]),
+        (network, lambda: ARRAYS, 0, [(0, 1), (0, 1), (1, 2), (1, 0), (2, 1)]),
         (network, digits, 10, [(0, 1), (2, 0)]),
         (network, Items, 0, [(1, 1)]),
         (network, Sequence, 0, [(1, 1)]),
