@@ -46,5 +46,8 @@ def images(size, count=7):
     return np.stack([labels, np.full(count, size)], axis=1).astype("float32"), labels
 
 
+X, Y = images(1.0)
+
+
 def sized(*sizes):
     return {size: images(size) for size in sizes}

@@ -4,29 +4,59 @@ import keras
 import numpy as np
 
 from keras_gdrn.data import rescaled_arrays
+from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Augmentation, Recipe
 
-RECIPE = Recipe(
-    epochs=3,
-    batch_size=16,
-    augmentation=Augmentation(padding=1, flip=0.5, brightness=0.2),
-)
+RECIPE = Recipe(3, 16, augmentation=Augmentation(1, flip=0.5, brightness=0.2))
 ARRAYS = IMAGES, LABELS = rescaled_arrays("digits", "train", canvas=12, limit=44)
 
 
-def network(seed=0) -> keras.Model:
+def network(seed=0, rate=0.3, **options) -> keras.Model:
     """A plain network with all that keeps a state, for it is traced in no time."""
     keras.utils.set_random_seed(seed)
     return keras.Sequential(
         [
             keras.Input((12, 12, 1)),
-            keras.layers.Conv2D(4, 3, strides=2),
+            keras.layers.Conv2D(4, 3, strides=2, **options),
             keras.layers.BatchNormalization(),
-            keras.layers.Dropout(0.3),
+            keras.layers.Dropout(rate),
             keras.layers.Flatten(),
-            keras.layers.Dense(10),
+            keras.layers.Dense(10, dtype="float32"),
         ]
     )
+
+
+def gauss_der_network(seed=0, sigma0=(0.7, 1.0), **options) -> keras.Model:
+    keras.utils.set_random_seed(seed)
+    options = {"ratio": 1.4, "scale_dropout": 0.3, **options}
+    return gauss_der_resnet((12, 12, 1), 10, (4,), sigma0=sigma0, **options)
+
+
+def batch(number) -> tuple[np.ndarray, ...]:
+    return tuple(part[16 * number : 16 * number + 16] for part in ARRAYS)
+
+
+class Loader:
+    """An iterable with a length, such as PyTorch's `DataLoader`."""
+
+    def __init__(self, length=3):
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __iter__(self):
+        return map(batch, range(3))
+
+
+class Sequence(keras.utils.PyDataset):
+    """The same batches, by number."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, number):
+        return batch(number)
 
 
 class StopAt(keras.callbacks.Callback):

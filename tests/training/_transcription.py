@@ -53,7 +53,7 @@ def augmented(image, numbers, augmentation):
     image = crop(image, np.floor(corner * places).astype(int), augmentation.padding)
     if flip < augmentation.flip:
         image = image[:, ::-1]
-    for step in np.argsort(order):
+    for step in np.argsort(order) if any(augmentation.jitter) else ():
         strength = augmentation.jitter[step]
         lowest, highest = max(0, 1 - strength), 1 + strength
         if step == 3:

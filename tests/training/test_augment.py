@@ -20,24 +20,24 @@ def images(count=24, height=7, width=9, channels=3):
     return np.random.default_rng(0).random((count, height, width, channels), "float32")
 
 
-def augmentations() -> st.SearchStrategy[Augmentation]:
-    color = st.floats(0, 1.5)
-    return st.builds(
-        Augmentation,
-        padding=st.integers(0, 9),
-        flip=st.floats(0, 1),
-        **dict.fromkeys(("brightness", "contrast", "saturation"), color),
-        hue=st.floats(0, 0.5),
-        cutout=st.integers(0, 30),
-    )
+AUGMENTATIONS = st.builds(
+    Augmentation,
+    *(st.integers(0, 9), st.floats(0, 1)),
+    *[st.floats(0, 1.5)] * 3,
+    *(st.floats(0, 0.5), st.integers(0, 30)),
+)
 
 
-@examples(60)
-@given(augmentations(), st.sampled_from([1, 3]), st.integers(0, 10**6))
+@examples(100)
+@given(AUGMENTATIONS, st.integers(1, 4), st.integers(0, 10**6))
 def test_what_numbers_do_to_an_image(augmentation, channels, seed):
     """Each step, each order of the jitter, and each place."""
     chances = np.random.default_rng(seed).random((4, steps.NUMBERS))
     before = images(4, channels=channels)
+    if channels in (2, 4):  # which matter to the jitter alone, as the range does
+        moved = augmentation.padding, augmentation.flip
+        augmentation = Augmentation(*moved, cutout=augmentation.cutout)
+        before = 5.5 * before - 2.5
     after = steps.augmented(before, chances, augmentation)
     for image, numbers, found in zip(before, chances, after, strict=True):
         expected = transcription.augmented(image, numbers, augmentation)
@@ -84,17 +84,6 @@ def test_the_same_in_a_pipeline(count, channels, is_known):
     assert np.all((found >= 0) & (found <= 1))
 
 
-@pytest.mark.parametrize("channels", [2, 4])
-def test_channels_matter_to_the_jitter_alone(channels):
-    given, moved = 5.5 * images(channels=channels) - 2.5, Augmentation(2, 0.5, cutout=3)
-    found = augment(given, (0, 1), moved)  # of standardized images
-    assert found.min() < -2.4
-    assert found.max() > 2.9
-    for channel in range(channels):
-        alone = augment(given[..., channel : channel + 1], (0, 1), moved)
-        np.testing.assert_array_equal(found[..., channel : channel + 1], alone)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -118,21 +107,6 @@ def test_unfit_images(given, message):
             augmented()
 
 
-def test_what_a_cubic_interpolation_leaves_is_fit():
+def test_what_a_cubic_interpolation_leaves_and_standardized_images_are_fit():
     augment(1.5 * images() - 0.25, (0, 1), PAPER)
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    {
-        "padding": (-1, 1.5, True),
-        "flip": (-0.1, 1.1, "half"),
-        "brightness": (-0.1, float("nan"), float("inf")),
-        "hue": (-0.1, 0.6),
-        "cutout": (2.0,),
-    }.items(),
-)
-def test_values_are_checked(name, values):
-    for value in values:
-        with pytest.raises(ValueError, match=f"`{name}` must be .* {name}={value!r}"):
-            Augmentation(**{name: value})
+    augment(5.5 * images(channels=2) - 2.5, (0, 1), Augmentation(2, 0.5, cutout=3))

@@ -1,10 +1,12 @@
 """The folder of a run: what it refuses, who may use it, and what is damaged."""
 
 import errno
+import itertools
 import json
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import filelock
@@ -12,39 +14,26 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
 from keras_gdrn.training._model import architecture
-from tests.training._small import assert_same_weights
+from tests.training._small import (
+    ARRAYS,
+    IMAGES,
+    LABELS,
+    RECIPE,
+    StopAt,
+    assert_same_weights,
+    gauss_der_network,
+    network,
+)
 
 pytestmark = pytest.mark.usefixtures("step_by_step")
-
-RNG = np.random.default_rng(0)
-IMAGES, LABELS = ARRAYS = (RNG.random((12, 16, 16, 1), "float32"), np.arange(12) % 3)
-RECIPE = Recipe(epochs=3, batch_size=6)
 CHECKPOINT = "checkpoint.weights.h5"
 
 
-def network(**options) -> keras.Model:
-    """A plain network, of which each option changes nothing but itself."""
-    keras.utils.set_random_seed(0)
-    given = {"activation": "relu", "rate": 0.2, "trainable": True, **options}
-    rate = given.pop("rate")
-    return keras.Sequential(
-        [
-            keras.Input((16, 16, 1)),
-            keras.layers.Conv2D(2, 3, strides=4, **given),
-            keras.layers.Dropout(rate),
-            keras.layers.Flatten(),
-            keras.layers.Dense(3, dtype="float32"),
-        ]
-    )
-
-
-def train(out, model=None, data=ARRAYS, epochs_now=1, **options):
-    """Trains for an epoch, or for some."""
-    minutes = 0 if epochs_now == 1 else None
-    options = {"recipe": RECIPE, "max_minutes": minutes, "verbose": 0, **options}
+def train(out, model=None, data=ARRAYS, max_minutes=0, **options):
+    """Trains for an epoch, or until the end."""
+    options = {"recipe": RECIPE, "max_minutes": max_minutes, "verbose": 0, **options}
     return fit(model or network(), data=data, out=out, **options)
 
 
@@ -62,11 +51,6 @@ def run(trained, tmp_path) -> Path:
     return shutil.copytree(trained, tmp_path / "run")
 
 
-def functional() -> keras.Model:
-    image = keras.Input((16, 16, 1))
-    return keras.Model(image, network()(image))
-
-
 def frozen() -> keras.Model:
     """Within a layer, whose configuration does not tell."""
     model = network()
@@ -77,105 +61,85 @@ def frozen() -> keras.Model:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (lambda: {"model": network(activation="tanh")}, r"activation: relu, now tanh"),
-        (lambda: {"model": network(rate=0.3)}, r"rate: 0\.2, now 0\.3"),
-        (lambda: {"model": network(trainable=False)}, r"trainable: True, now False"),
-        (lambda: {"model": frozen()}, r"weights\.0: .*True, now .*False"),
-        (lambda: {"model": functional()}, r"class_name: Sequential, now Functional"),
-        (lambda: {"data": (1 - IMAGES, LABELS)}, r"data\.0: .*, now "),
-        (lambda: {"data": (IMAGES, LABELS[::-1])}, r"data\.1: .*, now "),
-        (lambda: {"data": (*ARRAYS, np.ones(12))}, r"data\.2: nothing, now "),
-        (lambda: {"class_weight": {1: 2}}, r"class_weight\.1: nothing, now 2\.0"),
-        (lambda: {"seed": 1}, r"other settings(.|\n)*seed: 0, now 1"),
-        (lambda: {"recipe": Recipe(4, 6)}, r"epochs: 3, now 4"),
+        ({"model": network(activation="tanh")}, r"activation: linear, now tanh"),
+        ({"model": network(rate=0.2)}, r"rate: 0\.3, now 0\.2"),
+        ({"model": network(trainable=False)}, r"trainable: True, now False"),
+        ({"model": network(dtype="float16")}, r"name: float32, now float16"),
+        ({"model": frozen()}, r"weights\.0: .*True, now .*False"),
+        ({"model": gauss_der_network()}, r"class_name: Sequential, now Functional"),
+        ({"data": (1 - IMAGES, LABELS)}, r"data\.0: .*, now "),
+        ({"data": (IMAGES, LABELS[::-1])}, r"data\.1: .*, now "),
+        ({"data": (*ARRAYS, np.ones(44))}, r"data\.2: nothing, now "),
+        ({"class_weight": {1: 2}}, r"class_weight\.1: nothing, now 2\.0"),
+        ({"seed": 1}, r"other settings(.|\n)*seed: 0, now 1"),
+        ({"recipe": Recipe(4, 16)}, r"epochs: 3, now 4"),
     ],
 )
 def test_other_settings_are_refused(trained, options, message):
     with pytest.raises(FileExistsError, match=message):
-        train(trained, **options())
+        train(trained, **options)
 
 
-def test_another_precision_or_backend_is_refused(trained):
-    decided = json.loads((trained / "settings.json").read_text(encoding="utf-8"))
-    claim_folder(trained, decided)
-    with pytest.raises(FileExistsError, match=r"backend: .*, now another"):
-        claim_folder(trained, decided | {"backend": "another"})
-    keras.config.set_dtype_policy("mixed_float16")
-    with pytest.raises(FileExistsError, match=r"name: float32, now mixed_float16"):
-        train(trained)
-
-
-def seen(sigma0=(1.0, 1.4), **options) -> dict:
-    """What a folder knows of a network, whatever names Keras gives."""
-    options = {"ratio": 1.3, "boundary": "zero", **options}
-    network = gauss_der_resnet((16, 16, 1), 3, (2, 2), sigma0=sigma0, **options)
-    return {"model": architecture(network)}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ratio": 1.4}, r"layers\.\d\.config\.sigma: 1\.3.*, now 1\.4"),
-        ({"boundary": "symmetric"}, r"boundary: zero, now symmetric"),
-        ({"scale_dropout": 0.2}, r"dropout: 0\.0, now 0\.2"),
-        ({"receptive_field": None}, r"receptive_field: auto, now None"),
-    ],
-)
-def test_another_scale_channel_is_refused(tmp_path, options, message):
-    for _ in range(2):
-        claim_folder(tmp_path, seen())
-    with pytest.raises(FileExistsError, match=message):
-        claim_folder(tmp_path, seen(**options))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"scale_pooling": "average"}, {"scale_dropout": 0.2}, {"subpixel": True}],
-)
-def test_one_channel_serves_networks_of_many_kinds(options):
-    """The first stage of one can be taken over by another."""
-    assert seen((1.0,), **options) == seen((1.0,))
-    assert seen((0.7, 1.4), **options) != seen((0.7, 1.4))
-
-
-def crossed(swap: bool) -> keras.Model:
-    """How layers are connected matters."""
-    image = keras.Input((4,))
-    one = keras.layers.Dense(3)(image)
-    other = keras.layers.Dense(3, activation="relu")(image)
-    branches = [other, one] if swap else [one, other]
-    return keras.Model(image, keras.layers.Subtract()(branches))
-
-
-class Power(keras.layers.Layer):
+class Own(keras.layers.Layer):
     """A user's own layer, of which Keras knows no configuration."""
 
     def __init__(self, function):
         super().__init__()
-        self.function = function
 
     def call(self, inputs):
-        return self.function(inputs)
+        return inputs
 
 
 def own(*kinds: str) -> keras.Model:
     layers = [getattr(keras.layers, kind)() for kind in kinds]
-    return keras.Sequential([keras.Input((4,)), Power(keras.ops.square), *layers])
+    return keras.Sequential([keras.Input((4,)), Own(keras.ops.square), *layers])
 
 
-@pytest.mark.parametrize(
-    ("build", "one", "other"),
-    [(crossed, [False], [True]), (own, ["ReLU", "Flatten"], ["Flatten", "ReLU"])],
-)
-def test_structures_are_told_apart(build, one, other):
-    assert architecture(build(*one)) == architecture(build(*one))
-    assert architecture(build(*one)) != architecture(build(*other))
+def crossed(*order: int) -> keras.Model:
+    """How layers are connected matters."""
+    image = keras.Input((4,))
+    branches = [keras.layers.Dense(3, kind)(image) for kind in (None, "relu")]
+    return keras.Model(image, keras.layers.Subtract()([branches[n] for n in order]))
 
 
-def test_long_lists_of_differences_are_cut(tmp_path):
-    claim_folder(tmp_path, {f"name{n:02}": 0 for n in range(20)})
-    with pytest.raises(FileExistsError, match=r"name07: 0, now 1\n  and 12 more$"):
-        claim_folder(tmp_path, {f"name{n:02}": 1 for n in range(20)})
+OPTIONS = {
+    "ratio": 1.3,
+    "boundary": "symmetric",
+    "receptive_field": None,
+    "scale_dropout": 0.2,
+    "scale_pooling": "average",
+    "subpixel": True,
+}
+NETWORKS = [
+    *(partial(own, *kinds) for kinds in (("ReLU", "Flatten"), ("Flatten", "ReLU"))),
+    *(partial(crossed, *order) for order in ((0, 1), (1, 0))),
+    *(partial(gauss_der_network, **{name: value}) for name, value in OPTIONS.items()),
+    gauss_der_network,
+]
+
+
+def test_networks_are_told_apart_whatever_names_keras_gives():
+    seen, again = ([architecture(make()) for make in NETWORKS] for _ in range(2))
+    assert seen == again
+    for one, other in itertools.combinations(seen, 2):
+        assert one != other
+
+
+def test_one_channel_serves_networks_of_many_kinds():
+    """The first stage of one can be taken over by another."""
+    expected = architecture(gauss_der_network(sigma0=(1.0,)))
+    for name in ("scale_dropout", "scale_pooling", "subpixel"):
+        one = gauss_der_network(sigma0=(1.0,), **{name: OPTIONS[name]})
+        assert architecture(one) == expected
+
+
+def test_differences_are_told_the_shallow_ones_first_and_a_long_list_is_cut(tmp_path):
+    names = ["a.b", *(f"name{n:02}" for n in range(19))]
+    claim_folder(tmp_path, dict.fromkeys(names, 0))
+    message = r":\n  name00: 0, now 1\n(.|\n)*name07: 0, now 1\n  and 12 more$"
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match=message):
+            claim_folder(tmp_path, dict.fromkeys(names, 1))
 
 
 def test_rows_know_their_columns(run):
@@ -187,11 +151,6 @@ def test_rows_know_their_columns(run):
     assert np.isnan(found["val_loss"]).tolist() == [True, False, True]
 
 
-class Interrupted(keras.callbacks.Callback):
-    def on_train_begin(self, logs=None):
-        raise KeyboardInterrupt
-
-
 def test_the_log_is_that_of_the_checkpoint(run):
     """Whatever was done to it, or written after the checkpoint."""
     log = run / "log.csv"
@@ -199,7 +158,7 @@ def test_the_log_is_that_of_the_checkpoint(run):
     for content in (b"", b"epoch,loss\n\xff", expected.encode() + b"1,0.5\n"):
         log.write_bytes(content)
         with pytest.raises(KeyboardInterrupt):
-            train(run, callbacks=[Interrupted()])
+            train(run, callbacks=StopAt(1, 0))
         assert log.read_text(encoding="utf-8") == expected
     log.unlink()
     assert train(run).epoch == [0, 1]
@@ -220,15 +179,28 @@ def test_a_checkpoint_is_there_at_any_moment(run, monkeypatch):
     assert own.read_bytes() == b"of a callback"
 
 
-def test_lost_files_do_not_begin_the_run_anew(run):
-    for name, message in (
-        (CHECKPOINT, r"has the log\.csv of a run, but its checkpoint is gone"),
-        ("settings.json", "files that are not of such a run"),
-    ):
-        (run / name).rename(run.parent / name)
-        with pytest.raises(FileExistsError, match=message):
+def test_lost_or_damaged_files_are_told_and_the_run_goes_on_from_a_copy(run, tmp_path):
+    files = [run / CHECKPOINT, run / "settings.json", tmp_path / "other" / CHECKPOINT]
+    train(tmp_path / "other", seed=1)
+    checkpoint, settings, of_another_run = (file.read_bytes() for file in files)
+    gone = r"has the log\.csv of a run, but its checkpoint is gone"
+    damaged = r"checkpoint\.weights\.h5 is damaged or of another run.*from a backup"
+    foreign = r"settings\.json must be the settings of a run.*choose another folder"
+    harm = [(0, None, gone), (1, None, "files that are not of such a run")]
+    harm += [(1, content, foreign) for content in (b"", b"{", b"\xff\xfe\x00")]
+    for content in (checkpoint[: len(checkpoint) // 2], b"", of_another_run):
+        harm += [(0, content, damaged)]
+    for n in (0, len(checkpoint) // 2, len(checkpoint) - 1):
+        flipped = bytes([checkpoint[n] ^ 4])
+        harm += [(0, checkpoint[:n] + flipped + checkpoint[n + 1 :], damaged)]
+    for number, content, message in harm:
+        files[number].unlink()
+        if content is not None:
+            files[number].write_bytes(content)
+        error = OSError if message is damaged else FileExistsError
+        with pytest.raises(error, match=message):
             train(run)
-        (run.parent / name).rename(run / name)
+        files[number].write_bytes((checkpoint, settings)[number])
     assert train(run).epoch == [0, 1]
 
 
@@ -269,23 +241,6 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
         assert (tmp_path / "made").is_dir()
 
 
-def test_a_damaged_checkpoint_is_told(run, tmp_path):
-    file = run / CHECKPOINT
-    content = file.read_bytes()
-    damaged = [content[: len(content) // 2], b""]
-    for n in (0, len(content) // 2, len(content) - 1):
-        damaged.append(content[:n] + bytes([content[n] ^ 4]) + content[n + 1 :])
-    train(tmp_path / "other", seed=1)
-    damaged.append((tmp_path / "other" / CHECKPOINT).read_bytes())  # of another run
-    for wrong in damaged:
-        file.write_bytes(wrong)
-        message = r"checkpoint\.weights\.h5 is damaged or of another run.*from a backup"
-        with pytest.raises(OSError, match=message):
-            train(run)
-    file.write_bytes(content)
-    assert train(run).epoch == [0, 1]
-
-
 def test_a_full_disk_is_told_and_nothing_lost(run, monkeypatch):
     usage = shutil._ntuple_diskusage(1, 1, 10**4)
     with monkeypatch.context() as patch:
@@ -296,59 +251,39 @@ def test_a_full_disk_is_told_and_nothing_lost(run, monkeypatch):
     assert train(run).epoch == [0, 1]
 
 
-def test_keras_loads_checkpoints(trained):
+def test_a_run_is_of_a_backend_and_keras_loads_its_checkpoints(trained):
+    settings = json.loads((trained / "settings.json").read_text(encoding="utf-8"))
+    assert settings["backend"] == keras.backend.backend()
     network().load_weights(trained / CHECKPOINT, skip_mismatch=False)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00"])
-def test_foreign_settings(tmp_path, content):
-    (tmp_path / "settings.json").write_bytes(content)
-    message = r"settings\.json must be the settings of a run.*choose another folder"
-    with pytest.raises(FileExistsError, match=message):
-        claim_folder(tmp_path, {})
+def poison(model: keras.Model, when: str, batches: int) -> keras.callbacks.Callback:
+    """Makes a weight NaN at the begin or the end of a batch, after so many."""
 
-
-class Poison(keras.callbacks.Callback):
-    """Makes a weight NaN in the second epoch, before a batch or after the last one."""
-
-    def __init__(self, at_end=False):
-        super().__init__()
-        self.at_end = at_end
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.now = epoch
-
-    def on_train_batch_begin(self, batch, logs=None):
-        self.spoil(not self.at_end)
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.spoil(self.at_end and batch == 1)
-
-    def spoil(self, is_time):
-        weight = self.model.trainable_variables[-1]
-        if self.now == 1 and is_time:
+    def spoil(batch, logs):
+        if model.optimizer.iterations == batches:
+            weight = model.trainable_variables[-1]
             weight.assign(keras.ops.full_like(weight, float("nan")))
 
-
-on_tensorflow = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="JAX keeps weights to itself"
-)
+    return keras.callbacks.LambdaCallback(**{f"on_train_batch_{when}": spoil})
 
 
-@on_tensorflow
-@pytest.mark.parametrize("at_end", [False, True], ids=["loss", "weight"])
-def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, at_end):
+@pytest.mark.parametrize(("when", "batches"), [("begin", 3), ("end", 6)])
+def test_a_loss_or_a_weight_that_is_not_finite_stops_the_run(tmp_path, when, batches):
+    model, expected, resumed = network(), network(), network()
+    callback = poison(model, when, batches)
     with pytest.raises(FloatingPointError, match=r"not finite in epoch 2.*last good"):
-        train(tmp_path, epochs_now=3, callbacks=Poison(at_end))
-    expected, resumed = network(), network()
+        train(tmp_path, model, max_minutes=None, callbacks=callback)
     fit(expected, RECIPE, ARRAYS, verbose=0)
-    assert train(tmp_path, resumed, epochs_now=3).epoch == [0, 1, 2]
+    found = train(tmp_path, resumed, max_minutes=None)
+    assert found.epoch == [0, 1, 2]
     assert_same_weights(resumed, expected)
 
 
-@on_tensorflow
 def test_it_goes_on_if_it_is_told_to(tmp_path):
-    options = {"callbacks": [Poison()], "check_finite": False}
-    found = train(tmp_path, epochs_now=3, **options).history
+    model = network()
+    options = {"callbacks": [poison(model, "begin", 3)], "check_finite": False}
+    options |= {"max_minutes": None, "checkpoint_minutes": 0}
+    found = train(tmp_path, model, **options).history
     assert np.isfinite(found["loss"]).tolist() == [True, False, False]
     assert train(tmp_path).epoch == [0, 1]  # from the checkpoint of the first

@@ -1,7 +1,5 @@
 """A damaged file gets an error, or is read where the damage does not matter."""
 
-import collections
-
 import h5py
 import keras
 import numpy as np
@@ -9,12 +7,6 @@ import pytest
 
 from keras_gdrn.data import read_h5
 from keras_gdrn.models import gauss_der_resnet
-
-# What `read_h5` promises. Keras, whose loader it is, promises nothing: any exception.
-READERS = {
-    ".h5": (read_h5, (OSError, ValueError)),
-    ".keras": (keras.saving.load_model, (Exception,)),
-}
 
 
 def damaged(whole: bytes, random: np.random.Generator) -> bytes:
@@ -30,24 +22,30 @@ def damaged(whole: bytes, random: np.random.Generator) -> bytes:
     return content.tobytes()
 
 
+# What `read_h5` promises. Keras, whose loader it is, promises nothing: any exception.
 @pytest.mark.seen_on_tensorflow("files do not depend on it")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("suffix", READERS)
-def test_no_damage_crashes_or_hangs_the_reader(suffix, tmp_path):
+@pytest.mark.parametrize(
+    ("suffix", "read", "errors"),
+    [
+        (".h5", read_h5, (OSError, ValueError)),
+        (".keras", keras.saving.load_model, Exception),
+    ],
+)
+def test_no_damage_crashes_or_hangs_the_reader(suffix, read, errors, tmp_path):
     """Which would end the tests, or never end them."""
-    path, (read, errors) = tmp_path / f"file{suffix}", READERS[suffix]
+    path, random, met = tmp_path / f"file{suffix}", np.random.default_rng(0), []
     if suffix == ".h5":
         with h5py.File(path, "w") as file:
-            file["x_test"] = np.random.default_rng(0).random((4, 6, 6, 3), "float32")
+            file["x_test"] = random.random((4, 6, 6, 3), "float32")
             file["y_test"] = np.arange(4)
     else:
         gauss_der_resnet((8, 8, 1), 3, [2, 2], 1.3, sigma0=[1.0, 1.4]).save(path)
-    whole, random, met = path.read_bytes(), np.random.default_rng(0), []
+    whole = path.read_bytes()
     for _ in range(60):
         path.write_bytes(damaged(whole, random))
         try:
             read(path)
-            met.append("read")
         except errors as error:
-            met.append(type(error).__name__)
-    assert any("Error" in name for name in met), collections.Counter(met)
+            met.append(error)
+    assert met

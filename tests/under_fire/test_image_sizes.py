@@ -1,9 +1,9 @@
 """From one pixel to a thousand on a side: an answer, in predictable memory."""
 
+import multiprocessing
 import os
 import re
-import subprocess
-import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import keras
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from keras_gdrn.models import gauss_der_resnet, scale_channel
-from tests._commands import ROOT
 
 WIDTH = 8
 CLEAR_PEAK = "/proc/self/clear_refs"
@@ -51,9 +50,5 @@ def maps_in_memory(side: int) -> float:
 @pytest.mark.parametrize("side", [256, pytest.param(1024, marks=pytest.mark.endurance)])
 def test_memory_grows_by_the_pixel(side):
     # In a process of its own: here memory is used that other tests have freed.
-    program = f"import {__name__} as here; print(here.maps_in_memory({side}))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    assert 1 < float(done.stdout.splitlines()[-1]) < MAPS
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
+        assert 1 < alone.submit(maps_in_memory, side).result() < MAPS
