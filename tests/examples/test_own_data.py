@@ -32,10 +32,6 @@ def photos(tmp_path):
     return write_folder(tmp_path / "photos")
 
 
-def read(own_data, folder, side=8):
-    return own_data.read(folder, side, 3)[1:]
-
-
 def test_from_a_folder_to_answers(own_data, script, main, photos, tmp_path):
     printed = main(own_data, *SMALL, "--out", "first")
     assert re.search(r"Test on the \d images .*\| accuracy \|", printed, re.S)
@@ -59,32 +55,27 @@ def test_from_a_folder_to_answers(own_data, script, main, photos, tmp_path):
 
 def test_each_image_is_read_once_and_its_copies_are_on_one_side(own_data, photos):
     """Whatever they are called, whatever their side, and whatever is added."""
-    images, labels, held_out = read(own_data, photos)
+    _, images, labels, held_out = own_data.read(photos, 8, 3)
     assert images.shape == (20, 8, 8, 3) and images.dtype == np.uint8
     np.testing.assert_array_equal(images.mean(axis=(1, 2, 3)) < 128, labels == 1)
-    assert len({image.tobytes() for image in images}) == 20
-    assert 0 < held_out.sum() < 10
-    sides = {i.tobytes(): bool(out) for i, out in zip(images, held_out, strict=True)}
-    for file in list(photos.rglob("*.*")):
-        (photos / "bright" / f"copy {file.name}{file.parent.name}.png").write_bytes(
-            file.read_bytes()
-        )
-    images, _, held_out = read(own_data, photos)
+    sides = {i.tobytes(): out for i, out in zip(images, held_out, strict=True)}
+    assert len(sides) == 20 and 0 < held_out.sum() < 10
+    for n, file in enumerate(list(photos.rglob("*.*"))):
+        (photos / "bright" / f"copy {n}.png").write_bytes(file.read_bytes())
+    _, images, _, held_out = own_data.read(photos, 8, 3)
     assert len(images) == 40
-    for image, out in zip(images, held_out, strict=True):
-        assert sides[image.tobytes()] == out
-    _, _, larger = read(own_data, photos, side=24)
+    assert held_out.tolist() == [sides[image.tobytes()] for image in images]
+    *_, larger = own_data.read(photos, 24, 3)
     np.testing.assert_array_equal(larger, held_out)
 
 
 def test_no_class_is_held_out_as_a_whole(own_data, photos):
-    _, labels, held_out = read(own_data, photos)
-    files = sorted(photos.rglob("*.*"))
-    for file, label, out in zip(files, labels, held_out, strict=True):
-        if label == 1 and not out:
-            file.unlink()
+    _, _, labels, held_out = own_data.read(photos, 8, 3)
+    files = np.array(sorted(photos.rglob("*.*")))
+    for file in files[(labels == 1) & ~held_out]:
+        file.unlink()
     with pytest.raises(ValueError, match=r"none to train on for \['dark'\]"):
-        read(own_data, photos)
+        own_data.read(photos, 8, 3)
 
 
 @pytest.mark.parametrize(("factor", "side"), [(0.5, 4), (1.0, 8), (1.3, 11), (2.0, 16)])
@@ -100,14 +91,13 @@ def test_size_factors(own_data, factor, side):
 def test_what_is_no_image_is_left_out(own_data, photos, capsys):
     Image.new("1", (20000, 2)).save(photos / "dark" / "bomb.png")
     (photos / "dark" / "broken.jpg").write_bytes(b"no image")
-    for hidden in (".thumbnails/bright/1.png", "dark/.cache/1.png", "dark/._1.png"):
-        write_image(photos / hidden)
-    for other in ("bright/b.tif", "dark/none", "in_no_class.png"):
-        write_image(photos / other)
-    write_image(photos / "dark" / "deeper" / "UPPER.PNG")
+    left_out = (".thumbnails/bright/1.png", "dark/.cache/1.png", "dark/._1.png")
+    left_out += ("bright/b.tif", "dark/none", "in_no_class.png")
+    for name in (*left_out, "dark/deeper/UPPER.PNG"):
+        write_image(photos / name)
     (photos / "dark/empty").mkdir()
     (photos / "dark/round").symlink_to(photos)
-    images, _, _ = read(own_data, photos)
+    _, images, *_ = own_data.read(photos, 8, 3)
     assert len(images) == 21
     lines = capsys.readouterr().out.splitlines()
     files = [f"left out: {photos}/dark/{name}" for name in ("bomb.png", "broken.jpg")]

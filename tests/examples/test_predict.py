@@ -5,16 +5,20 @@ import os
 import keras
 import pytest
 
-from keras_gdrn.models import Preprocess, classify, with_preprocess
-from tests.examples._images import network, write_image
+from keras_gdrn.models import Preprocess, classify, gauss_der_resnet, with_preprocess
+from tests.examples._images import write_image
+from tests.layers._contract import randomize
 
 
 @pytest.fixture
 def known(tmp_path):
     """`known.keras`; `plain.keras` is the same but for what it knows of images."""
-    network().save(tmp_path / "plain.keras")
-    model = keras.saving.load_model(tmp_path / "plain.keras")
-    model = with_preprocess(model, Preprocess(["dark", "bright"], 12))
+    options = {"order": 1, "spatial_selection": "max"}
+    plain = gauss_der_resnet((16, 16, 3), 2, [4], 1.5, [0.7, 1.4], **options)
+    randomize(plain)  # scores are positive:
+    plain.get_layer("scale_channels").network.get_layer("head").bias.assign([3.0, 4.0])
+    plain.save(tmp_path / "plain.keras")
+    model = with_preprocess(plain, Preprocess(["dark", "bright"], 12))
     model.save(tmp_path / "known.keras")
     return model
 
@@ -26,9 +30,9 @@ def run(script, main, known):
 
 def test_files_of_all_kinds(run, known, tmp_path):
     paths = [
-        write_image(tmp_path / "one.png", (40, 9), 20),
-        write_image(tmp_path / "one.jpg", (16, 16), 150),
-        write_image(tmp_path / "gray.png", (5, 30), 90, channels=1),
+        write_image(tmp_path / "one.png", (40, 9, 3), 20),
+        write_image(tmp_path / "one.jpg", (16, 16, 3), 150),
+        write_image(tmp_path / "gray.png", (5, 30), 90),
         write_image(tmp_path / os.fsdecode(b"a\xff.png")),  # a name not in UTF-8
     ]
     for size, options in {None: (), 30: ("--object-size", 30)}.items():
@@ -42,7 +46,7 @@ def test_files_of_all_kinds(run, known, tmp_path):
 
 
 def test_names_and_size_can_be_options(run, tmp_path):
-    path = write_image(tmp_path / "one.png", (20, 20), 150)
+    path = write_image(tmp_path / "one.png", value=150)
     options = ("--side", 12, "--classes", "dark", "bright")
     assert run("plain.keras", path, *options) == run("known.keras", path)
 
@@ -60,18 +64,18 @@ def test_the_other_files_go_on(run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("network", "options", "message"),
     [
-        (("none.keras",), "no trained network 'none.keras'"),
-        (("plain.keras",), "must apply one `Preprocess`"),
-        (("known.keras", "--side", 9, "--classes", "a"), "a name for each"),
-        (("code.keras",), "`?Lambda`? layer"),  # the file of a network brings no code
+        ("none.keras", (), "no trained network 'none.keras'"),
+        ("plain.keras", (), "must apply one `Preprocess`"),
+        ("known.keras", ("--side", 9, "--classes", "a"), "a name for each"),
+        ("code.keras", (), "`?Lambda`? layer"),  # the file of a network brings no code
     ],
 )
-def test_refused(run, tmp_path, arguments, message):
+def test_refused(run, tmp_path, network, options, message):
     image = keras.Input((16, 16, 3))
     x = keras.layers.Lambda(lambda x: x[:, 0, 0])(image)
     keras.Model(image, x).save(tmp_path / "code.keras")
     write_image(tmp_path / "one.png")
     with pytest.raises(SystemExit, match=f"error: .*{message}"):
-        run(arguments[0], "one.png", *arguments[1:])
+        run(network, "one.png", *options)

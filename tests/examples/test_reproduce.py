@@ -1,6 +1,7 @@
 """`reproduce.py`: runs, resumes, refuses, draws; and the tables of several runs."""
 
 import json
+import re
 import types
 
 import keras
@@ -34,38 +35,8 @@ def reproduce(paper, main):
     return types.SimpleNamespace(run=run, instead=instead, module=module)
 
 
-def record(name, accuracies, first_stage=None, **changes):
-    stages = {f"{name}, first_stage": first_stage} if first_stage else {}
-    environment = {"cores": 2, "processor": "one", "gpus": [], "keras": "3"}
-    return {
-        "name": name,
-        "experiment": {},
-        "factors": [0.5, 1.0, 2.0],
-        "accuracies": {**stages, name: accuracies},
-        "environment": {**environment, "backend": "tensorflow"},
-        "seconds": {"first_stage": 60, "in all": 90},
-        "command": f"python reproduce.py {name}",
-        "seed": 0,
-        "date": "2026-11-21",
-        "parameters": 1000,
-        "policy": "float32",
-        **changes,
-    }
-
-
-def fake(name, experiment, options):
-    """Leaves what a run would leave, after an hour."""
-    random = np.random.default_rng(len(name))
-    sigma0 = experiment.test_sigma0 or experiment.stages[-1].sigma0
-    shares = random.dirichlet(np.ones(len(sigma0)), len(SIZE_FACTORS))
-    found = record(name, random.random(9).tolist(), factors=list(SIZE_FACTORS))
-    found |= {"sigma0": list(sigma0), "scale_selection": shares.tolist()}
-    (options.out / "results.json").write_text(json.dumps(found), encoding="utf-8")
-    (options.out / "results.md").write_text("the table", encoding="utf-8")
-    options.max_minutes.took(3600.0)
-
-
-def check_results(out, experiment):
+def check_results(out, name):
+    experiment = within(EXPERIMENTS[name], "smoke")
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     for accuracies in results["accuracies"].values():
         assert np.all((np.array(accuracies) >= 0) & (np.array(accuracies) <= 1))
@@ -89,7 +60,7 @@ def test_a_run_in_parts_and_its_table(reproduce, tmp_path):
     assert "Out of time; the same command goes on." in printed
     assert (out / "first_stage/log.csv").exists() and not (out / "results.md").exists()
     reproduce.run(name, *SMOKE)
-    check_results(out, within(EXPERIMENTS[name], "smoke"))
+    check_results(out, name)
     reproduce.instead(None)  # nothing is run again
     assert "This run is complete" in reproduce.run(name, *SMOKE)
     with pytest.raises(SystemExit, match="seed: 0, now 5"):
@@ -108,7 +79,7 @@ def test_controls_and_variants_run(name, reproduce, paper, tmp_path, monkeypatch
         module, "with_separate_statistics", lambda m: joint.append(m) or build(m)
     )
     reproduce.run(name, *SMOKE, "--out", "here")
-    check_results(tmp_path / "here", within(EXPERIMENTS[name], "smoke"))
+    check_results(tmp_path / "here", name)
     assert len(joint) == (name == "digits_separate_statistics")
 
 
@@ -124,28 +95,23 @@ def test_every_network_can_be_built(paper):
 
 
 @pytest.mark.parametrize(
-    ("option", "field", "expected"),
-    [
-        ("--receptive-field auto", "receptive_field", "auto"),
-        ("--receptive-field 3", "receptive_field", 3.0),
-        ("--receptive-field whole", "receptive_field", None),
-        ("--head-initializer he_uniform", "head_initializer", "he_uniform"),
-        ("--subpixel", "subpixel", True),
-        ("--canvas 28", "input_shape", [28, 28, 1]),
-        ("--widths 4 6 6", "widths", [4, 6, 6]),
-    ],
+    ("extent", "expected"), [("auto", "auto"), ("3", 3.0), ("whole", None)]
 )
 def test_options_replace_what_the_budget_says(
-    option, field, expected, reproduce, tmp_path, monkeypatch
+    extent, expected, reproduce, tmp_path, monkeypatch
 ):
     ran = []
     reproduce.instead(lambda _, experiment, *__: ran.append(experiment))
     monkeypatch.setattr(reproduce.module.Source, "look_up", lambda *_: "")
-    reproduce.run("mnist", "--out", "run", *option.split())
-    found = getattr(ran[0].network, field)
-    assert (list(found) if isinstance(found, tuple) else found) == expected
+    others = "--head-initializer he_uniform --subpixel --canvas 28 --widths 4 6 6"
+    command = f"mnist --out run --receptive-field {extent} {others}"
+    reproduce.run(*command.split())
+    wanted = {"receptive_field": expected, "head_initializer": "he_uniform"}
+    wanted |= {"subpixel": True, "input_shape": [28, 28, 1], "widths": [4, 6, 6]}
     settings = json.loads((tmp_path / "run/settings.json").read_text("utf-8"))
-    assert settings["network"][field] == expected
+    network = json.loads(json.dumps(vars(ran[0].network)))
+    for found in (network, settings["network"]):
+        assert {field: found[field] for field in wanted} == wanted
 
 
 def test_what_decides_the_result_is_in_the_settings(paper):
@@ -162,27 +128,26 @@ def test_what_decides_the_result_is_in_the_settings(paper):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "one of the arguments NAME --list --figure --collect is required"),
-        (("mnist", "--figure", "poolings"), "not allowed with argument"),
-        (("--figure", "poolings", "--start-from", "a"), "--start-from is for a NAME"),
-        (("digits_max", "--receptive-field", "nan"), "argument --receptive-field"),
+        ("", "one of the arguments NAME --list --figure --collect is required"),
+        ("mnist --figure poolings", "not allowed with argument"),
+        ("--figure poolings --start-from a", "--start-from is for a NAME"),
+        ("digits_max --receptive-field nan", "argument --receptive-field"),
+        ("digits_max --budget smoke --canvas 1", r"for an image of \(1, 1\) pixels"),
+        ("--collect nope nor", "no results.json in nope, nor"),
     ],
 )
-def test_options_are_checked_at_once(arguments, message, reproduce, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        reproduce.run(*arguments)
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+def test_what_cannot_be_run_leaves_nothing_behind(
+    arguments, message, command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    done = command("examples/paper/reproduce.py", *arguments.split())
+    assert done.returncode and re.search(message, done.stderr)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_what_cannot_be_run_leaves_nothing_behind(reproduce, tmp_path):
-    with pytest.raises(SystemExit, match=r"for an image of \(1, 1\) pixels"):
-        reproduce.run("digits_max", *SMOKE, "--canvas", 1, "--out", "e")
+def test_a_run_is_in_one_process(reproduce, tmp_path):
     with lock_folder(tmp_path / "e"), pytest.raises(SystemExit, match="e is in use by"):
         reproduce.run("digits_max", *SMOKE, "--out", "e")
-    assert not list((tmp_path / "e").iterdir())
-    with pytest.raises(SystemExit, match=r"no results.json in nope, nor"):
-        reproduce.run("--collect", "nope", "nor")
 
 
 @pytest.mark.parametrize(
@@ -216,41 +181,37 @@ def test_maps_of_a_test_fit_the_memory(paper, name, scales):
     assert batch == run.TEST_BATCH or (batch + 1) * one > run.MAP_BYTES
 
 
-@pytest.mark.parametrize("name", ["dense_cifar10", "zero_order_cifar10"])
-def test_a_figure_is_drawn_from_runs_of_its_own(name, reproduce, tmp_path, monkeypatch):
-    """As far as time allows; what its runs share is trained once."""
-    monkeypatch.setattr(reproduce.module.Source, "look_up", lambda *_: "")
-    ran = {}
-
-    def run(experiment, *how):
-        ran[experiment] = how[-1].start_from
-        fake(experiment, *how)
-
-    reproduce.instead(run)
-    runs = reproduce.module.FIGURES[name].runs
-    command = ("--figure", name, *SMOKE, "--out", ".", "--max-minutes")
-    printed = reproduce.run(*command, 0)
-    assert list(ran) == [runs[0]] and "Out of time" in printed
-    assert f"{runs[0]}: about" in printed  # before it begins
-    reproduce.run(*command, 1e6)
-    assert list(ran) == list(runs)
-    if name == "dense_cifar10":
-        assert ran["cifar10_max_dense"].name == "cifar10_max-smoke"
-        assert ran["cifar10_average"] is None
-    written = {p.name for p in tmp_path.iterdir() if p.is_file()}
-    assert written == {f"{name}-smoke.md", f"{name}-smoke.png"}
-    table = (tmp_path / f"{name}-smoke.md").read_text(encoding="utf-8")
-    assert all(f"| {run.replace('_', ' ')} " in table for run in runs)
-    ran.clear()
-    reproduce.run(*command, 0)  # nothing is run again
-    assert not ran
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Digits in the layout of the authors' files, up to 255, on a canvas of 40x40."""
     folder = tmp_path_factory.mktemp("files")
     return write_folder(folder, (*SIZE_FACTORS[:2], 1.0), batch_axis=False)
+
+
+@pytest.mark.slow
+def test_a_figure_is_drawn_from_runs_of_its_own(reproduce, tmp_path, files):
+    """As far as time allows; what its runs share is trained once."""
+    runs, figures = ("cifar10_max", "cifar10_max_dense"), reproduce.module.FIGURES
+    small = type(figures["dense"])("a part of A.5", {"cifar10": runs}, runs[1:])
+    figures["small"] = small
+    first, second = (tmp_path / f"{run}-smoke" for run in runs)
+    command = ("--figure", "small", *SMOKE, "--h5", files, "--out", ".")
+    printed = reproduce.run(*command, "--max-minutes", 0)
+    assert f"{runs[0]}: about" in printed and "Out of time" in printed
+    assert first.exists() and not second.exists()
+    reproduce.run(*command)
+    assert (tmp_path / "small-smoke.png").stat().st_size > 10_000
+    table = (tmp_path / "small-smoke.md").read_text(encoding="utf-8")
+    assert all(f"| {run.replace('_', ' ')} " in table for run in runs)
+    logs = [run / "training/log.csv" for run in (first, second)]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
+    text = (first / "results.json").read_text(encoding="utf-8")
+    assert json.loads(text)["factors"] == list(SIZE_FACTORS[:2])
+    reproduce.instead(None)  # nothing is run again
+    reproduce.run(*command, "--max-minutes", 1)
+    other = write_folder(tmp_path, SIZE_FACTORS[:2], batch_axis=False, dtype="uint8")
+    with pytest.raises(SystemExit, match="images"):  # of other files
+        reproduce.run(runs[0], *SMOKE, "--h5", other, "--out", first)
 
 
 @pytest.mark.parametrize("canvas", [None, (24, 20)])
@@ -290,53 +251,32 @@ def test_files_of_other_images(paper, tmp_path, dataset, shape, classes, message
         source.batches(dataset, "train")
 
 
-def test_all_images_are_looked_up_before_training(reproduce, tmp_path, files):
+def test_all_images_are_looked_up_before_training(
+    reproduce, tmp_path, files, monkeypatch
+):
     short = tmp_path / "files"
     short.mkdir()
     for file in files.iterdir():
         if "scte0p595" not in file.name:
             (short / file.name).symlink_to(file)
-    reproduce.instead(None)
-    for what in (("digits_max",), ("--figure", "single_cifar10")):
-        with pytest.raises(SystemExit, match=r"'test' at size factor 0\.59"):
-            reproduce.run(*what, *SMOKE, "--h5", short)
     (tmp_path / "all/digits").mkdir(parents=True)  # with a subfolder for each data set
-    with pytest.raises(SystemExit, match=r"must have HDF5 files.*all/digits"):
-        reproduce.run("digits_max", *SMOKE, "--h5", "all")
+    reproduce.instead(None)
+    missing = r"'test' at size factor 0\.59"
+    for what, folder, message in (
+        (("digits_max",), short, missing),
+        (("--figure", "single_cifar10"), short, missing),
+        (("digits_max",), "all", r"must have HDF5 files.*all/digits"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            reproduce.run(*what, *SMOKE, "--h5", folder)
 
-
-def test_those_of_the_last_run_of_a_figure_too(reproduce, monkeypatch):
     def look_up(_, dataset, parts):
         if dataset == "stl10":
             raise FileNotFoundError("no STL-10")
 
     monkeypatch.setattr(reproduce.module.Source, "look_up", look_up)
-    reproduce.instead(None)
-    with pytest.raises(SystemExit, match="no STL-10"):
+    with pytest.raises(SystemExit, match="no STL-10"):  # of the last run of a figure
         reproduce.run("--figure", "single")
-
-
-def test_other_files_are_another_run(reproduce, tmp_path, files):
-    reproduce.instead(lambda *_: None)
-    command = ("digits_max", *SMOKE, "--h5")
-    reproduce.run(*command, files)
-    other = write_folder(tmp_path, SIZE_FACTORS[:2], batch_axis=False, dtype="uint8")
-    with pytest.raises(SystemExit, match="images"):
-        reproduce.run(*command, other)
-
-
-@pytest.mark.slow
-def test_from_files_to_a_figure(reproduce, tmp_path, files):
-    """What its runs share is trained once."""
-    figures, name = reproduce.module.FIGURES, "dense_cifar10"
-    runs = ("cifar10_max", "cifar10_max_dense")
-    figures["small"] = type(figures[name])("a part of A.5", {"cifar10": runs})
-    reproduce.run("--figure", "small", *SMOKE, "--h5", files, "--out", ".")
-    assert (tmp_path / "small-smoke.png").stat().st_size > 10_000
-    logs = [tmp_path / f"{run}-smoke/training/log.csv" for run in runs]
-    assert logs[0].read_bytes() == logs[1].read_bytes()
-    text = (tmp_path / "cifar10_max-smoke/results.json").read_text(encoding="utf-8")
-    assert json.loads(text)["factors"] == list(SIZE_FACTORS[:2])
 
 
 def test_images_are_downloaded_where_they_are_asked_for(paper, monkeypatch):
@@ -346,26 +286,25 @@ def test_images_are_downloaded_where_they_are_asked_for(paper, monkeypatch):
     assert asked == [{"data_dir": "here", "download": True, "batch_size": 2}]
 
 
-def test_a_stage_that_runs_share_has_one_row_and_one_curve(paper):
-    records = paper("records")
+def record(accuracies, first_stage, **changes):
+    stages = {"one, first_stage": first_stage, "one": accuracies}
+    found = {"name": "one", "factors": [0.5, 1.0, 2.0], "accuracies": stages}
+    return {**found, "seed": 0, "experiment": {}, "policy": "float32", **changes}
+
+
+def test_a_stage_that_runs_share_comes_once(paper):
     shared, own, *others = np.random.default_rng(0).random((5, 3)).tolist()
-    runs = {"one": record("one", others[0], shared)}
-    runs |= {"two": record("two", others[1], shared)}
-    runs |= {"other/one": record("one", others[2], own)}
-    names = ["one, first stage", "one", "two", "other/one, first stage", "other/one"]
-    lines = [x for x in records.report(runs).splitlines() if x.startswith("|")]
-    assert [line.split("|")[1].strip() for line in lines[2:]] == names
-    assert [name.replace("_", " ") for name in records.curves(runs)] == names
+    stages = {"one": shared, "two": shared, "other/one": own}
+    runs = {n: record(x, stages[n]) for n, x in zip(stages, others, strict=True)}
+    names = ["one, first_stage", "one", "two", "other/one, first_stage", "other/one"]
+    assert list(paper("records").curves(runs)) == names
 
 
 def test_seeds_are_put_together(paper):
-    def run(seed, accuracies, first_stage=0.5, **changes):
-        return record("one", accuracies, [first_stage] * 3, seed=seed, **changes)
-
     runs = {
-        "a0": run(0, [0.5, 0.9, 0.7]),
-        "a1": run(1, [0.7, 0.9, 0.5]),
-        "b": run(0, [0.8] * 3, 0.6, experiment={"widths": [8]}),
+        "a0": record([0.5, 0.9, 0.7], [0.5] * 3),
+        "a1": record([0.7, 0.9, 0.5], [0.5] * 3, seed=1),
+        "b": record([0.8] * 3, [0.6] * 3, experiment={"widths": [8]}),
     }
     text = paper("records").over_seeds(runs)
     rows = [line for line in text.splitlines() if line.startswith("| one")]

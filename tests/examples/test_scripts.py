@@ -20,27 +20,21 @@ from tests._commands import ROOT
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
 
 
-@pytest.mark.parametrize(
-    ("name", "rows", "pictures"),
-    [
-        (
-            "demo",
-            ["six scale channels", "the best published, at each size"],
-            ("accuracy.png", "scale_selection.png", "sizes.png"),
-        ),
-        ("digits", ["plain CNN", "one scale channel", "2 scale channels"], PICTURES),
-    ],
-)
-def test_what_is_trained_and_tested(
-    script, main, tmp_path, monkeypatch, name, rows, pictures
-):
+ROWS = {
+    "demo": ["six scale channels", "the best published, at each size"],
+    "digits": ["plain CNN", "one scale channel", "2 scale channels"],
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_trained_and_tested(script, main, tmp_path, monkeypatch, name):
     monkeypatch.setattr(script(name), "WIDTHS", (4, 6))
-    printed = main(script(name), "--quick", "--seed", 3)
-    table = (tmp_path / "runs" / name / "results.md").read_text(encoding="utf-8")
+    printed, out = main(script(name), "--quick", "--seed", 3), tmp_path / "runs" / name
+    table = (out / "results.md").read_text(encoding="utf-8")
     assert table in printed
-    assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == rows
-    written = [tmp_path / "runs" / name / picture for picture in pictures]
-    assert all(picture.stat().st_size > 1000 for picture in written)
+    assert [row.split("|")[1].strip() for row in table.splitlines()[2:]] == ROWS[name]
+    curves = "accuracy.png" if name == "demo" else PICTURES[0]
+    assert all((out / p).stat().st_size > 1000 for p in (curves, *PICTURES[1:]))
 
 
 @pytest.mark.endurance
@@ -108,19 +102,19 @@ def test_a_look_inside(script, main, small, tmp_path, monkeypatch):
 def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch, limit):
     """`from_preset` loads it."""
     module = script("make_trained")
-    narrow = functools.partial(architecture, widths=(2, 2))
+    narrow = functools.partial(architecture, widths=(2, 2), sigma0=(1.0,))
     monkeypatch.setattr(module.models, "architecture", narrow)
     monkeypatch.setattr(module, "SIZE_FACTORS", (0.5, 2.0))
     monkeypatch.setattr(module, "SHIFT_IMAGES", 3)
-    expected = narrow("digits")
-    (tmp_path / "run").mkdir()
-    expected.save(tmp_path / "run/model.keras")
+    expected, run = narrow("digits"), tmp_path / "run"
+    run.mkdir()
+    expected.save(run / "model.keras")
     record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
     record["environment"] = {"keras": keras.__version__}
-    (tmp_path / "run/results.json").write_text(json.dumps(record), encoding="utf-8")
+    (run / "results.json").write_text(json.dumps(record), encoding="utf-8")
     main(module, "run", "digits", "--out", ".", *limit)
     monkeypatch.setattr(_from_preset, "FOLDER", tmp_path)
-    card = _from_preset.list_presets()["digits"]
+    card, loaded = _from_preset.list_presets()["digits"], from_preset("digits")
     assert (card.test_images, card.shift_images) == ((2, 2) if limit else (797, 3))
     images, labels = rescaled_arrays("digits", "test", 0.5, limit=card.test_images)
     right = expected.predict(images, verbose=0).argmax(axis=-1) == labels
@@ -128,7 +122,6 @@ def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch, li
     assert card.accuracy["0.5"] == pytest.approx(right.mean(), abs=0.003)
     assert card.command == "python x.py (seed 3)"
     assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
-    loaded = from_preset("digits")
     assert loaded.get_layer("preprocess").object_size == 20
     for mine, theirs in zip(loaded.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
