@@ -10,13 +10,16 @@ from keras_gdrn.data import stir_arrays
 from keras_gdrn.tuning import parameters
 
 
+@pytest.fixture
+def networks(studies):
+    return studies("stir_networks")
+
+
 @pytest.mark.slow
-@pytest.mark.seen_on_tensorflow("what trains and evaluates has tests of its own")
 @pytest.mark.usefixtures("step_by_step")
 def test_a_run_is_collected(command, tmp_path):
-    options = ["--epochs", "1", "--limit", "1", "--out", tmp_path]
-    study = "benchmarks/studies/stir.py"
-    done = command(study, "emoji", "3", *options)
+    study, out = "benchmarks/studies/stir.py", ("--out", tmp_path)
+    done = command(study, "emoji", 3, "--epochs", 1, "--limit", 1, *out)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "emoji-3-seed0.json").read_text())
     assert result["trained sigma0"] == pytest.approx([2, 2.83], abs=0.01)
@@ -24,7 +27,7 @@ def test_a_run_is_collected(command, tmp_path):
     assert len(result["accuracies"]) == 48
     other = json.dumps({**result, "seed": 1, "accuracies": 48 * [1.0]})
     (tmp_path / "emoji-3-seed1.json").write_text(other)
-    done = command(study, "--collect", "--out", tmp_path)
+    done = command(study, "--collect", *out)
     assert done.returncode == 0, done.stderr
     assert re.search(
         r"\| emoji, 49 to 64 \| gauss_der \| +0 1 \| .* ± .* 69.1 \| +6.9 ", done.stdout
@@ -33,22 +36,19 @@ def test_a_run_is_collected(command, tmp_path):
     assert not (tmp_path / "mnist.png").exists()
 
 
-def test_objects_are_resized_to_any_size_anywhere(studies):
-    resized = studies("stir_networks").resized
+def test_objects_are_resized_to_any_size_anywhere(networks):
     images, _ = stir_arrays("emoji", "train", (20, 24))
-    copies = resized(images, 3, seed=0)
+    copies = networks.resized(images, 3, seed=0)
     assert copies.shape == (3 * len(images), 64, 64, 1)
     assert copies.min() >= 0 and copies.max() <= 1
-    places = [studies("stir_networks").lit(image) for image in copies]
-    sizes = [max(part.stop - part.start for part in place) for place in places]
-    assert min(sizes) < 20 and max(sizes) > 60  # a rim may be rounded to black
-    starts = np.array([[part.start for part in place] for place in places])
-    assert len(np.unique(starts, axis=0)) > len(copies) / 2
+    ends = np.array([[(x.start, x.stop) for x in networks.lit(i)] for i in copies])
+    sizes = np.diff(ends).max(axis=(1, 2))
+    assert sizes.min() < 20 and sizes.max() > 60  # a rim may be rounded to black
+    assert len(np.unique(ends[..., 0], axis=0)) > len(copies) / 2
 
 
 @pytest.mark.parametrize("name", ["cnn", "pyramid"])
-def test_peers_have_about_as_many_weights_as_the_network(name, studies):
-    networks = studies("stir_networks")
+def test_peers_have_about_as_many_weights_as_the_network(name, networks):
     peer = networks.PEERS[name].build(36)
     assert peer.output_shape == (None, 36)
     ours = parameters(networks.GAUSS_DER[1].build(36))
