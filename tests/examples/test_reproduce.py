@@ -35,52 +35,44 @@ def reproduce(paper, main):
     return types.SimpleNamespace(run=run, instead=instead, module=module)
 
 
-def check_results(out, name):
-    experiment = within(EXPERIMENTS[name], "smoke")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["stl10_max_pretrained", "cifar10_plain", "digits_separate_statistics"]
+)
+def test_a_run_and_its_table(name, reproduce, paper, tmp_path, monkeypatch):
+    """In parts, if it has several stages; with more scales in the test."""
+    experiment, module, joint = within(EXPERIMENTS[name], "smoke"), paper("run"), []
+    build, out = module.with_separate_statistics, tmp_path / f"runs/{name}-smoke"
+    monkeypatch.setattr(
+        module, "with_separate_statistics", lambda m: joint.append(m) or build(m)
+    )
+    if len(experiment.stages) > 1:
+        printed = reproduce.run(name, *SMOKE, "--max-minutes", 0)
+        assert "Out of time; the same command goes on." in printed
+        assert (out / "first_stage/log.csv").exists()
+        assert not (out / "results.md").exists()
+    reproduce.run(name, *SMOKE)
+    assert bool(joint) == experiment.separate_statistics
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    for accuracies in results["accuracies"].values():
-        assert np.all((np.array(accuracies) >= 0) & (np.array(accuracies) <= 1))
-    assert len(results["accuracies"]) == len(experiment.stages)
-    assert results["environment"]["keras"] == keras.__version__
-    pictures = {"scale_generalization"}
+    accuracies = np.array(list(results["accuracies"].values()))
+    assert accuracies.shape == (len(experiment.stages), len(experiment.factors))
+    assert np.all((accuracies >= 0) & (accuracies <= 1))
+    pictures = {"scale_generalization.png"}
     if not experiment.plain:
-        pictures |= {"scale_selection"}
+        pictures |= {"scale_selection.png"}
         np.testing.assert_allclose(np.sum(results["scale_selection"], axis=1), 1)
         sigma0 = experiment.test_sigma0 or experiment.stages[-1].sigma0
-        assert len(results["sigma0"]) == len(sigma0)
-    assert {path.stem for path in out.glob("*.png")} == pictures
+        assert results["sigma0"] == pytest.approx(sigma0)
+    assert {path.name for path in out.glob("*.png")} == pictures
     assert keras.saving.load_model(out / "model.keras").output_shape == (None, 10)
-
-
-@pytest.mark.slow
-def test_a_run_in_parts_and_its_table(reproduce, tmp_path):
-    """In stages, with more scales in the test."""
-    name, out = "stl10_max_pretrained", tmp_path / "runs/stl10_max_pretrained-smoke"
-    printed = reproduce.run(name, *SMOKE, "--max-minutes", 0)
-    assert "Out of time; the same command goes on." in printed
-    assert (out / "first_stage/log.csv").exists() and not (out / "results.md").exists()
-    reproduce.run(name, *SMOKE)
-    check_results(out, name)
     reproduce.instead(None)  # nothing is run again
     assert "This run is complete" in reproduce.run(name, *SMOKE)
     with pytest.raises(SystemExit, match="seed: 0, now 5"):
         reproduce.run(name, *SMOKE, "--seed", 5)
     printed = reproduce.run("--collect", f"runs/{name}-smoke", "--out", "curves.png")
     assert f"reproduce.py {name} --budget smoke" in printed
+    assert f"Keras {keras.__version__}" in printed
     assert (tmp_path / "curves.png").stat().st_size > 1000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["cifar10_plain", "digits_separate_statistics"])
-def test_controls_and_variants_run(name, reproduce, paper, tmp_path, monkeypatch):
-    joint, module = [], paper("run")
-    build = module.with_separate_statistics
-    monkeypatch.setattr(
-        module, "with_separate_statistics", lambda m: joint.append(m) or build(m)
-    )
-    reproduce.run(name, *SMOKE, "--out", "here")
-    check_results(tmp_path / "here", name)
-    assert len(joint) == (name == "digits_separate_statistics")
 
 
 @pytest.mark.slow

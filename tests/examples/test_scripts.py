@@ -3,10 +3,7 @@
 import dataclasses
 import functools
 import json
-import os
 import re
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -15,7 +12,6 @@ from scipy.special import logit
 
 from keras_gdrn.data import Shape, random_scenes, rescaled_arrays
 from keras_gdrn.models import _from_preset, architecture, from_preset
-from tests._commands import ROOT
 
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
 
@@ -35,14 +31,6 @@ def test_what_is_trained_and_tested(script, main, tmp_path, monkeypatch, name):
     assert [row.split("|")[1].strip() for row in table.splitlines()[2:]] == ROWS[name]
     curves = "accuracy.png" if name == "demo" else PICTURES[0]
     assert all((out / p).stat().st_size > 1000 for p in (curves, *PICTURES[1:]))
-
-
-@pytest.mark.endurance
-def test_the_demo_in_a_process_of_its_own(tmp_path):
-    command = [sys.executable, ROOT / "examples/demo.py", "--quick"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / "runs/demo/results.md").exists()
 
 
 @pytest.fixture
@@ -74,11 +62,6 @@ def test_a_data_set_is_shown(script, main, tmp_path, monkeypatch):
         assert name == str(label)
         np.testing.assert_array_equal(image, expected[np.argmax(labels == label)])
     assert len(twice) == 10 and len(sizes) == 9
-
-
-def test_data_that_are_not_there(script, main, tmp_path):
-    with pytest.raises(SystemExit, match="cifar10 has not been prepared"):
-        main(script("show_datasets"), "--dataset", "cifar10", "--data-dir", tmp_path)
 
 
 def test_a_look_inside(script, main, small, tmp_path, monkeypatch):

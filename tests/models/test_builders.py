@@ -135,16 +135,6 @@ def test_channels_come_last_whatever_keras_is_set_to():
     assert model(images()).shape == (2, 5)
 
 
-def test_trains():
-    options = {**NETWORK, "widths": (4,), "sigma0": (0.5, 1.0)}
-    model = gauss_der_resnet(**options, scale_dropout=0.3)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(0.03), loss)
-    x, y = images(10), np.arange(10) % 5
-    losses = model.fit(x, y, epochs=20, verbose=0).history["loss"]
-    assert losses[-1] < 0.9 * losses[0]
-
-
 # What the convolutions have, and the builders decide.
 OWN = {"activation": "tanh", "data_format": "channels_first", "separable": True}
 REFUSED = [
@@ -186,11 +176,10 @@ def test_refused(argument, values, received):
     ],
 )
 def test_unknown_arguments_and_those_of_the_network(build, options, message):
-    given = CHANNEL if build is scale_channel else NETWORK
     with pytest.raises(ValueError, match=message):
-        build(**{**given, **options})
-    near = f"`{build.__name__}` has no argument `num_classes`. Did you mean `classes`?"
-    with pytest.raises(ValueError, match=re.escape(near)):
+        build(**{**(CHANNEL if build is scale_channel else NETWORK), **options})
+    near = f"`{build.__name__}` has no argument `num_classes`. Did you mean `classes`"
+    with pytest.raises(ValueError, match=near):
         build((28, 28, 1), num_classes=10)  # told before the missing ones
 
 

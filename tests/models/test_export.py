@@ -1,6 +1,5 @@
 """Exported networks, each in its own runtime, against the model on the same images."""
 
-import json
 import re
 import zipfile
 from pathlib import Path
@@ -156,10 +155,7 @@ def test_whole_maps_of_any_batch(kind, path, load, folder):
 def test_a_saved_network_holds_no_code(tmp_path):
     network().save(tmp_path / "network.keras")
     with zipfile.ZipFile(tmp_path / "network.keras") as file:
-        assert set(file.namelist()) == {
-            *("config.json", "metadata.json", "model.weights.h5")
-        }
-        config = file.read("config.json").decode()
-    assert "Lambda" not in config and "__lambda__" not in config
-    assert json.loads(config)["registered_name"] == "Functional"
+        parts = {"config.json", "metadata.json", "model.weights.h5"}
+        assert set(file.namelist()) == parts
+        assert b"ambda" not in file.read("config.json")
     keras.saving.load_model(tmp_path / "network.keras", safe_mode=True)

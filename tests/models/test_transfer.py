@@ -60,7 +60,6 @@ def test_other_scales(model, sigma0):
     denser = with_sigma0(model, sigma0)
     assert_same_weights(model, denser)
     assert_is_the_network(denser, images(*SHAPE), sigma0=sigma0)
-    assert denser.get_layer("scale_channels").sigma0 == tuple(sigma0)
     assert denser.name == "mine"
 
 
@@ -79,14 +78,6 @@ def test_other_size(model, size):
     channel = other.get_layer("scale_channels").network
     assert channel.name == "scale_channel"
     assert channel.input_shape == other.input_shape
-
-
-@of_graphs
-def test_other_size_of_a_single_channel():
-    channel = scale_channel(**OPTIONS, residual=False)
-    other = with_input_shape(channel, (20, 14, 3))
-    assert_same_weights(channel, other)
-    assert other(images(20, 14, 3)).shape == (2, 5)
 
 
 @of_graphs
