@@ -49,8 +49,11 @@ def try_installed() -> None:
     np.testing.assert_allclose(*scores, rtol=1e-5, atol=1e-5)
     histogram = evaluation.scale_selection_histogram(loaded, {1.0: (images, labels)})
     assert histogram.shares.shape == (1, 2)
-    # A trial of a network that is over the budget takes no time.
-    hypermodel = tuning.GaussDerResNetHyperModel((40, 40, 1), 10, max_parameters=1)
+    space = tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,)).only()
+    recipe = training.Recipe(1, 32)
+    hypermodel = tuning.GaussDerResNetHyperModel(
+        (40, 40, 1), 10, space=space, recipe=recipe, single_scale_epochs=1
+    )
     tuner = keras_tuner.RandomSearch(hypermodel, "val_accuracy", max_trials=1)
     tuner.search(images, labels, validation_split=0.5, verbose=0)
     tuner.results_summary()

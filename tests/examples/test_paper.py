@@ -33,7 +33,8 @@ def test_each_experiment_of_the_paper_is_there_and_in_the_docs():
     page = (ROOT / "docs" / "departures.md").read_text(encoding="utf-8")
     assert set(counts) <= set(re.findall(r"`(?:reproduce.py |--figure )*(\w+)`", page))
     wanted = {run for figure in FIGURES.values() for run in figure.runs}
-    wanted |= {f"{d}_{end}" for d in RESCALED for end in ("without_residual", "plain")}
+    for end in ("without_residual", "plain", "plain_zoomed"):
+        wanted |= {f"{dataset}_{end}" for dataset in RESCALED}
     wanted |= {f"stl10_single_scale{x}" for x in ("", "_without_label_smoothing")}
     assert wanted <= set(EXPERIMENTS)
     of_cifar10 = [f"cifar10_{p}{end}" for end in ("", "_separable") for p in POOLINGS]
@@ -41,6 +42,19 @@ def test_each_experiment_of_the_paper_is_there_and_in_the_docs():
     # On CIFAR-10 the paper shows the scale selection without label smoothing.
     for run in FIGURES["cifar10_scale_selection"].runs:
         assert EXPERIMENTS[run].stages[0].recipe.label_smoothing == 0
+
+
+def test_plain_networks_see_one_size_or_all(paper):
+    images = np.random.default_rng(0).random((4, 64, 64, 3), dtype="float32")
+    changes = []
+    for name in (CONTROL, f"{CONTROL}_zoomed"):
+        experiment = within(EXPERIMENTS[name], "small")
+        model = paper("run").network(experiment, (), seed=0)
+        once, again = (model(images, training=True) for _ in range(2))
+        changes.append(float(np.abs(once - again).max()))
+        twice = [model.predict(images, verbose=0) for _ in range(2)]
+        np.testing.assert_array_equal(*twice)
+    assert changes[0] < 1e-5 < changes[1]
 
 
 def test_networks_and_recipes_are_the_papers():

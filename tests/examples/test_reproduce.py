@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
+from keras_gdrn.data import SIZE_FACTORS
 from keras_gdrn.training import Recipe, Stage, lock_folder
 from tests._commands import ROOT, modules_of
 from tests.data.h5_layouts import write, write_folder
@@ -30,7 +30,7 @@ def reproduce(paper, main):
         return main(module, *arguments)
 
     def instead(function):
-        module.run, module.hours = function, lambda _: 2.0
+        module.run = function
 
     return types.SimpleNamespace(run=run, instead=instead, module=module)
 
@@ -73,6 +73,17 @@ def test_a_run_and_its_table(name, reproduce, paper, tmp_path, monkeypatch):
     assert f"reproduce.py {name} --budget smoke" in printed
     assert f"Keras {keras.__version__}" in printed
     assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+def test_how_long_a_stage_takes_is_told_once(paper, monkeypatch, capsys):
+    module, hours = paper("run"), paper("run").Hours()
+    now = iter([100.0, 110.0])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(now))
+    hours.set_params({"epochs": 3, "steps": 600})
+    hours.on_train_begin()
+    for batch in (*range(12), *range(12)):
+        hours.on_train_batch_begin(batch)
+    assert capsys.readouterr().out == "3 epochs take about 1.0 h\n"
 
 
 @pytest.mark.slow
@@ -189,7 +200,7 @@ def test_a_figure_is_drawn_from_runs_of_its_own(reproduce, tmp_path, files):
     first, second = (tmp_path / f"{run}-smoke" for run in runs)
     command = ("--figure", "small", *SMOKE, "--h5", files, "--out", ".")
     printed = reproduce.run(*command, "--max-minutes", 0)
-    assert f"{runs[0]}: about" in printed and "Out of time" in printed
+    assert f"{runs[0]}, in {runs[0]}-smoke" in printed and "Out of time" in printed
     assert first.exists() and not second.exists()
     reproduce.run(*command)
     assert (tmp_path / "small-smoke.png").stat().st_size > 10_000
@@ -204,19 +215,6 @@ def test_a_figure_is_drawn_from_runs_of_its_own(reproduce, tmp_path, files):
     other = write_folder(tmp_path, SIZE_FACTORS[:2], batch_axis=False, dtype="uint8")
     with pytest.raises(SystemExit, match="images"):  # of other files
         reproduce.run(runs[0], *SMOKE, "--h5", other, "--out", first)
-
-
-@pytest.mark.parametrize("canvas", [None, (24, 20)])
-def test_files_have_what_is_computed(paper, files, canvas):
-    source, options = paper("images").Source(h5=files), {"canvas": canvas}
-    data = source.batches(
-        "digits", "test", SIZE_FACTORS[1], **options, batch_size=25, limit=25
-    )
-    wanted = rescaled_arrays("digits", "test", SIZE_FACTORS[1], **options, limit=25)
-    for pair in zip(next(data.as_numpy_iterator()), wanted, strict=True):
-        np.testing.assert_allclose(*pair, atol=1e-6)
-    data = source.batches("digits", "train", batch_size=10, **options)
-    assert data.element_spec[0].shape == (None, *(canvas or (40, 40)), 1)
 
 
 @pytest.mark.parametrize(
