@@ -1,5 +1,6 @@
-"""own_data.py: from a folder of image files to a network, its test and its transfer."""
+"""own_data.py: from a folder of images to a network; predict.py: what it answers."""
 
+import hashlib
 import os
 import re
 import runpy
@@ -10,13 +11,32 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from keras_gdrn.data import SIZE_FACTORS
+from keras_gdrn.data import SIZE_FACTORS, read_image
+from keras_gdrn.models import Preprocess, classify, gauss_der_resnet, with_preprocess
 from tests._commands import ROOT
-from tests.examples._images import write_folder, write_image
 
 SMALL = ("photos", "--side", 12, "--widths", 4, 4, "--epochs", 1)
 
 pytestmark = pytest.mark.filterwarnings("ignore:The structure of `inputs` doesn't")
+
+
+def write_image(path: Path, shape=(20, 14, 3), value=0) -> Path:
+    """A JPEG file, if it is called so, or a PNG file: noise around a gray value."""
+    noise = np.random.default_rng(value).integers(0, 60, shape) + value
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = "jpeg" if path.suffix == ".jpg" else "png"
+    Image.fromarray(noise.astype("uint8")).save(path, kind)
+    return path
+
+
+def write_folder(folder: Path, count: int = 10) -> Path:
+    """`count` dark and `count` bright images, each of another size."""
+    for name, value in (("dark", 10), ("bright", 180)):
+        for n in range(count):
+            suffix = "png" if n % 2 else "jpg"
+            path = folder / name / f"{n}.{suffix}"
+            write_image(path, (12 + n, 30 - 2 * n, 3), value + n)
+    return folder
 
 
 @pytest.fixture
@@ -69,15 +89,6 @@ def test_each_image_is_read_once_and_its_copies_are_on_one_side(own_data, photos
     np.testing.assert_array_equal(larger, held_out)
 
 
-def test_no_class_is_held_out_as_a_whole(own_data, photos):
-    _, _, labels, held_out = own_data.read(photos, 8, 3)
-    files = np.array(sorted(photos.rglob("*.*")))
-    for file in files[(labels == 1) & ~held_out]:
-        file.unlink()
-    with pytest.raises(ValueError, match=r"none to train on for \['dark'\]"):
-        own_data.read(photos, 8, 3)
-
-
 @pytest.mark.parametrize(("factor", "side"), [(0.5, 4), (1.0, 8), (1.3, 11), (2.0, 16)])
 def test_size_factors(own_data, factor, side):
     pixels = np.zeros((3, 16, 16, 1), "uint8")
@@ -109,12 +120,20 @@ def too_few_to_hold_out(photos):
         file.unlink()
 
 
+def all_held_out(photos):
+    """Of one class, by the pixels."""
+    for file in (photos / "dark").iterdir():
+        if hashlib.sha256(read_image(file, 3).tobytes()).digest()[0] % 5:
+            file.unlink()
+
+
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
         (lambda p: p.rename(p.with_name("others")), (), "No such file .*photos"),
         (lambda p: (p / "dark").rename(p / ".d"), (), r"two .* classes \['bright'\]"),
         (lambda p: (p / "cat").mkdir(), (), r"none to train on for \['cat'\]"),
+        (all_held_out, (), r"none to train on for \['dark'\]"),
         (too_few_to_hold_out, (), "and some to hold out"),
         (lambda p: (p / "dark").rename(p / os.fsdecode(b"\xff")), (), "surrogates not"),
         (str, ("--ratio", 100), "sigma="),
@@ -141,3 +160,71 @@ def test_the_page_runs(tmp_path, monkeypatch):
     assert page["network"].output_shape == (None, 7)
     image = np.random.default_rng(0).random((1, 120, 160, 3)).astype("float32")
     assert page["backbone"](image).shape == (1, 4, 120, 160, 12)
+
+
+@pytest.fixture
+def known(tmp_path):
+    """`known.keras`; `plain.keras` is the same but for what it knows of images."""
+    plain = gauss_der_resnet((16, 16, 3), 2, [4], 1.5, [0.7, 1.4], order=1)
+    plain.save(tmp_path / "plain.keras")
+    model = with_preprocess(plain, Preprocess(["dark", "bright"], 12))
+    model.save(tmp_path / "known.keras")
+    return model
+
+
+@pytest.fixture
+def predict(script, main, known):
+    return lambda *arguments: main(script("predict"), *arguments)
+
+
+def test_files_of_all_kinds(predict, known, tmp_path):
+    paths = [
+        write_image(tmp_path / "one.png", (40, 9, 3), 20),
+        write_image(tmp_path / "one.jpg", (16, 16, 3), 150),
+        write_image(tmp_path / "gray.png", (5, 30), 90),
+        write_image(tmp_path / os.fsdecode(b"a\xff.png")),  # a name not in UTF-8
+    ]
+    for size, options in {None: (), 30: ("--object-size", 30)}.items():
+        lines = predict("known.keras", *paths, *options).splitlines()
+        answers = classify(known, paths, object_size=size)
+        for path, line, answer in zip(paths, lines, answers, strict=True):
+            name, share = answer.top[0]
+            shown = str(path).replace("\udcff", r"\udcff")
+            assert line.startswith(f"{shown}: {name} {100 * share:.1f} %, ")
+            assert line.endswith(("σ₀ = 0.70", "σ₀ = 1.41", "σ₀ = 0.7", "σ₀ = 1.4"))
+
+
+def test_names_and_size_can_be_options(predict, tmp_path):
+    path = write_image(tmp_path / "one.png", value=150)
+    options = ("--side", 12, "--classes", "dark", "bright")
+    assert predict("plain.keras", path, *options) == predict("known.keras", path)
+
+
+def test_the_other_files_go_on(predict, tmp_path, capsys):
+    (tmp_path / "text.png").write_text("no image")
+    good = [write_image(tmp_path / f"{n}.png") for n in (1, 2)]
+    with pytest.raises(SystemExit) as stopped:
+        predict("known.keras", tmp_path / "none.png", good[0], "text.png", good[1])
+    errors = str(stopped.value).splitlines()
+    assert errors[0].startswith(f"error: {tmp_path / 'none.png'} cannot be read")
+    assert errors[1].startswith("text.png cannot be read") and len(errors) == 2
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in printed] == list(map(str, good))
+
+
+@pytest.mark.parametrize(
+    ("network", "options", "message"),
+    [
+        ("none.keras", (), "no trained network 'none.keras'"),
+        ("plain.keras", (), "must apply one `Preprocess`"),
+        ("known.keras", ("--side", 9, "--classes", "a"), "a name for each"),
+        ("code.keras", (), "`?Lambda`? layer"),  # the file of a network brings no code
+    ],
+)
+def test_what_cannot_be_predicted(predict, tmp_path, network, options, message):
+    image = keras.Input((16, 16, 3))
+    x = keras.layers.Lambda(lambda x: x[:, 0, 0])(image)
+    keras.Model(image, x).save(tmp_path / "code.keras")
+    write_image(tmp_path / "one.png")
+    with pytest.raises(SystemExit, match=f"error: .*{message}"):
+        predict(network, "one.png", *options)

@@ -88,30 +88,8 @@ def test_eighteen_layers_of_the_published_size_at_the_scales_of_the_paper(name):
 
 
 def test_overrides_replace_and_extend_the_preset():
-    model = architecture(
-        "rescaled_cifar10",
-        input_shape=(None, None, 1),
-        widths=(4, 6),
-        classes=3,
-        sigma0=[0.5, 1.0],
-        scale_pooling="average",
-        boundary="symmetric",
-    )
+    changes = {"input_shape": (None, None, 1), "widths": (4, 6), "order": 3}
+    model = architecture("rescaled_cifar10", classes=3, sigma0=[0.5, 1.0], **changes)
     assert (model.input_shape, model.output_shape) == ((None,) * 3 + (1,), (None, 3))
-    network = model.get_layer("scale_channels").network
-    assert network.get_layer("block1").conv1.boundary == "symmetric"
-    assert network.get_layer("block1").sigma == 1.2
-    assert model.get_layer("scale_pooling").mode == "average"
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("cifar", {}, r"no architecture 'cifar'.*rescaled_cifar10"),
-        ("stl10", {"strides": 2}, r"`architecture` has no .*Received: {'strides': 2}"),
-        ("stl10", {"num_classes": 5}, "no argument `num_classes`. Did .* `classes`"),
-    ],
-)
-def test_refused(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        architecture(name, **options)
+    block = model.get_layer("scale_channels").network.get_layer("block1")
+    assert (block.conv1.order, block.sigma) == (3, 1.2)

@@ -1,6 +1,5 @@
-"""`scale_channel` and `gauss_der_resnet`: the architecture, names and errors."""
+"""`scale_channel` and `gauss_der_resnet`: architecture, names, how it begins."""
 
-import math
 import re
 
 import keras
@@ -13,7 +12,7 @@ from keras_gdrn.layers import (
     ScaleChannels,
     SpatialSelection,
 )
-from keras_gdrn.models import gauss_der_resnet, scale_channel
+from keras_gdrn.models import gauss_der_resnet, head_initializers, scale_channel
 from keras_gdrn.tuning import parameters
 from tests._cases import cases
 from tests.layers._contract import numpy, randomize
@@ -135,54 +134,6 @@ def test_channels_come_last_whatever_keras_is_set_to():
     assert model(images()).shape == (2, 5)
 
 
-# What the convolutions have, and the builders decide.
-OWN = {"activation": "tanh", "data_format": "channels_first", "separable": True}
-REFUSED = [
-    ("widths", ([], 16, "16", [4, 0], [4, 2.5], None), "widths=.*"),
-    ("ratio", (0, -1.2, math.nan, math.inf, True, "1.2"), None),
-    ("classes", (0, 2.5, None), None),
-    ("separable_blocks", (-1, 3, 0.5, True, "all"), None),
-    ("order", (0, 1.5), None),
-    ("input_shape", (64, None, "ab", (28.0, 28, 1)), None),
-    ("spatial_selection", ("mean",), "mode='mean'"),
-    ("boundary", ("same",), None),
-    ("head_initializer", ("zeros", None, 1), None),
-    *((name, (value,), None) for name, value in OWN.items()),
-]
-
-
-@as_built
-@pytest.mark.parametrize(("argument", "values", "received"), REFUSED)
-def test_refused(argument, values, received):
-    for build, options in ((scale_channel, CHANNEL), (gauss_der_resnet, NETWORK)):
-        for value in values:
-            told = received or f"{argument}={re.escape(repr(value))}"
-            with pytest.raises(ValueError, match=f"Received: {told}"):
-                build(**{**options, argument: value})
-
-
-@as_built
-@pytest.mark.parametrize(
-    ("build", "options", "message"),
-    [
-        (gauss_der_resnet, {"sigma0": []}, r"Received: sigma0=\[\]"),
-        (gauss_der_resnet, {"scale_pooling": "mean"}, "Received: mode='mean'"),
-        (gauss_der_resnet, {"scale_dropout": 1.0}, "Received: dropout=1.0"),
-        (gauss_der_resnet, {"strides": 2}, "no argument `strides`.*'strides': 2"),
-        (scale_channel, {"zero_orders": 1}, r"Did you mean `zero_order`\?"),
-        # What is refused is not proposed.
-        (scale_channel, {"sigma0": 1}, r"no argument `sigma0`\. Received: "),
-        (scale_channel, {"activations": 1}, r"no argument `activations`\. Received: "),
-    ],
-)
-def test_unknown_arguments_and_those_of_the_network(build, options, message):
-    with pytest.raises(ValueError, match=message):
-        build(**{**(CHANNEL if build is scale_channel else NETWORK), **options})
-    near = f"`{build.__name__}` has no argument `num_classes`. Did you mean `classes`"
-    with pytest.raises(ValueError, match=near):
-        build((28, 28, 1), num_classes=10)  # told before the missing ones
-
-
 @as_built
 def test_image_without_channels_is_warned_about():
     for shape in ((28, 28), (128, 32), (200, 50), (32, 128)):
@@ -193,3 +144,53 @@ def test_image_without_channels_is_warned_about():
     # These may well be signals; in tests, a warning would be an error.
     for shape in ((1000, 12), (256, 1), (500, 2), (128, 8), (4, 4), (None, 32)):
         scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})
+
+
+@as_built
+@pytest.mark.parametrize(
+    ("kind", "zero_order", "share", "lift"),
+    [
+        ("he_uniform", False, 1, 0),
+        ("positive", False, 1 / 5, 0.2),
+        ("positive", True, 1 / 5, 1.0),
+    ],
+)
+def test_weights_as_large_as_hes_or_a_fifth_and_what_lifts_the_scores(
+    kind, zero_order, share, lift
+):
+    how = head_initializers(kind, zero_order=zero_order)
+    head = GaussDerConv(50, 1.5, **how)
+    head.build((None, 8, 8, 64))
+    limit = share * np.sqrt(6 / (64 * 5))  # five terms of the jet count
+    assert 0.95 * limit < np.abs(numpy(head.kernel)).max() <= limit * (1 + 1e-6)
+    np.testing.assert_array_equal(numpy(head.bias), np.float32(lift))
+    # A channel of the builder begins as one that is written by hand.
+    options = {"zero_order": zero_order, "head_initializer": kind}
+    built = scale_channel((12, 12, 1), 50, [4], 1.5, **options).get_layer("head")
+    for name in ("kernel_initializer", "bias_initializer"):
+        assert built.get_config()[name] == head.get_config()[name]
+
+
+def first_scores(**options):
+    """Of a fresh channel that has 50 classes, for 50 images: `(image, class)`."""
+    keras.utils.set_random_seed(0)
+    channel = scale_channel((24, 24, 3), 50, [16, 16, 32], 1.25, **options)
+    images = np.random.default_rng(0).normal(size=(50, 24, 24, 3))
+    return numpy(channel(images.astype("float32"), training=True))
+
+
+@as_built
+@pytest.mark.parametrize(("zero_order", "center"), [(False, 0.2), (True, 1.0)])
+def test_no_class_begins_cut_off(zero_order, center):
+    scores = first_scores(zero_order=zero_order)
+    assert np.mean(scores == 0) < 0.01
+    assert np.mean(scores) == pytest.approx(center, rel=0.25)
+    assert 0.02 < np.std(scores) < center / 2
+
+
+@as_built
+@pytest.mark.parametrize(
+    "options", [{"bias_initializer": "zeros"}, {"kernel_initializer": "he_uniform"}]
+)
+def test_given_initializers_are_those_of_the_last_layer_too(options):
+    assert np.mean(first_scores(**options) == 0) > 0.05

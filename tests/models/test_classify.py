@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from keras_gdrn.data import rescale, rescaled_arrays
+from keras_gdrn.data import rescale
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import (
     Preprocess,
     classify,
     decode_predictions,
-    from_preset,
     gauss_der_resnet,
     with_preprocess,
     with_sigma0,
@@ -81,16 +80,6 @@ def test_scale_is_that_with_the_highest_score(pooling):
     assert answer.sigma0 == SCALES[best]
 
 
-def test_digits_of_three_sizes():
-    """Bitmaps of 8 x 8, and of two and four times as many pixels."""
-    model = from_preset("digits")
-    images, labels = rescaled_arrays("digits", "test", 0.4, canvas=8, limit=20)
-    for times in (1, 2, 4):
-        photos = np.repeat(np.repeat(images, times, 1), times, 2)
-        names = [answer.name for answer in classify(model, np.clip(photos, 0, 1))]
-        assert np.mean(np.array(names) == labels.astype(str)) > 0.8
-
-
 def test_predictions_are_softmax_and_best_first():
     found = decode_predictions([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]], "abc", top=2)
     assert [[name for name, _ in best] for best in found] == [["b", "c"], ["a", "b"]]
@@ -98,27 +87,3 @@ def test_predictions_are_softmax_and_best_first():
     np.testing.assert_allclose([share for _, share in found[0]], shares, rtol=1e-6)
     assert decode_predictions([[0.0, 2.0]], network(), top=1)[0][0][0] == "dog"
     assert decode_predictions([[0.0, 2.0]], [])[0][0][0] == "class 1"
-
-
-UNKNOWN = gauss_der_resnet((8, 8, 3), 2, [4], 1.2, [1.0])
-
-
-@pytest.mark.parametrize(
-    ("refuse", "message"),
-    [
-        (
-            lambda: decode_predictions([[0.0, 1.0], [np.nan, 1.0]], NAMES),
-            r"values of 0 to 255.* for the images \[1\]",
-        ),
-        (lambda: decode_predictions([3 * [0.0]], NAMES), r"for each class.*\(1, 3\)"),
-        (lambda: decode_predictions([[0.0]], ["cat"], top=0), "`top` must .*: top=0"),
-        (lambda: classify(network(object_size=None), PHOTO), "must know the size"),
-        (lambda: classify(UNKNOWN, PHOTO), "must apply one `Preprocess`"),
-        (lambda: classify(network(), PHOTO, 0), "`object_size` must .*object_size=0"),
-        (lambda: classify(network(), [PHOTO, "no.png"]), r"no\.png cannot be read"),
-        (lambda: classify(network(), None), "`photos` must be .*Received: None"),
-    ],
-)
-def test_refused(refuse, message):
-    with pytest.raises(ValueError, match=message):
-        refuse()

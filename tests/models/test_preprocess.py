@@ -102,12 +102,3 @@ def test_in_front_of_any_network():
     assert names == [("dog",)]
     for other in (known, again):
         assert [id(w) for w in other.weights] == [id(w) for w in plain.weights]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("class_names", "cat"), ("class_names", 1), ("object_size", 0), ("extension", 1)],
-)
-def test_refused(name, value):
-    with pytest.raises(ValueError, match=rf"`{name}` must.*{name}={value!r}"):
-        Preprocess(**{name: value})
