@@ -29,8 +29,7 @@ def test_every_layer_and_size_has_a_row(table_of):
     little = ("--images", 2, "--factor", 1.5)
     table = table_of("studies/covariance.py", "layers", *little)
     layers, *errors = zip(*table, strict=True)
-    blocks = ("block1", "block2", "block3", "block4")
-    assert layers == ("stem_conv", *blocks, "head")
+    assert layers == ("stem_conv", *(f"block{k}" for k in range(1, 5)), "head")
     assert np.all(np.diff([*map(percentages, errors)], axis=0) < 0)
     for _, *row in table_of("studies/covariance.py", "finer", "--images", 10):
         *accuracies, same_between, between, same_finer, finer = percentages(row)
@@ -43,10 +42,8 @@ def test_every_layer_and_size_has_a_row(table_of):
 def test_windows_change_less_the_wider_they_are(table_of):
     table = table_of("studies/covariance.py", "windows", "--images", 4)
     extents, sizes, changes, *_ = zip(*table, strict=True)
-    assert (extents, sizes[::5]) == (
-        ("2", "2.5", "3", "3.5", "5") * 3,
-        ("0.5", "1", "2"),
-    )
+    assert extents == ("2", "2.5", "3", "3.5", "5") * 3
+    assert sizes[::5] == ("0.5", "1", "2")
     changes = np.reshape(percentages(changes), (3, 5))
     assert np.all(changes[:, 2] > 0) and np.all(5 * changes[:, 2] < changes[:, 0])
 

@@ -25,19 +25,15 @@ MAX_BYTES = 150_000  # of a notebook with its outputs
 NOISE = re.compile(r"WARNING|Warning|(?<![\w.:/<])(?:/[\w.~-]+/|[A-Za-z]:\\)")
 
 
-class Shell(InteractiveShell):
-    """Runs cells in this process, which has loaded TensorFlow already."""
-
-    def enable_gui(self, gui=None):
-        """Pictures are outputs of cells."""
-
-
 @pytest.fixture
-def shell():
+def shell(monkeypatch):
+    """Runs cells in this process, which has loaded TensorFlow already."""
+    # Pictures are outputs of cells.
+    monkeypatch.setattr(InteractiveShell, "enable_gui", lambda self, gui=None: None)
     without_history = Config({"HistoryManager": {"enabled": False}})
     with matplotlib.rc_context():
-        yield Shell.instance(config=without_history)
-    Shell.clear_instance()
+        yield InteractiveShell.instance(config=without_history)
+    InteractiveShell.clear_instance()
     InlineBackend.clear_instance()
 
 
