@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from unittest import mock
 
 import keras
 import numpy as np
@@ -37,18 +38,19 @@ def reproduce(module, main):
 )
 def test_a_run_and_its_table(name, module, reproduce, paper, tmp_path, monkeypatch):
     """In parts, if it has several stages; with more scales in the test."""
-    experiment, runs, joint = within(EXPERIMENTS[name], "smoke"), paper("run"), []
-    build, out = runs.with_separate_statistics, tmp_path / f"runs/{name}-smoke"
-    monkeypatch.setattr(
-        runs, "with_separate_statistics", lambda m: joint.append(m) or build(m)
+    experiment, out = (
+        within(EXPERIMENTS[name], "smoke"),
+        tmp_path / f"runs/{name}-smoke",
     )
+    separate = mock.Mock(wraps=paper("run").with_separate_statistics)
+    monkeypatch.setattr(paper("run"), "with_separate_statistics", separate)
     if len(experiment.stages) > 1:
         printed = reproduce(name, *SMOKE, "--max-minutes", 0)
         assert "Out of time; the same command goes on." in printed
         assert (out / "first_stage/log.csv").exists()
         assert not (out / "results.md").exists()
     reproduce(name, *SMOKE)
-    assert bool(joint) == experiment.separate_statistics
+    assert separate.called == experiment.separate_statistics
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     accuracies = np.array(list(results["accuracies"].values()))
     assert accuracies.shape == (len(experiment.stages), len(experiment.factors))
@@ -264,10 +266,11 @@ def test_all_images_are_looked_up_before_training(
 
 
 def test_images_are_downloaded_where_they_are_asked_for(paper, monkeypatch):
-    module, asked = paper("images"), []
-    monkeypatch.setattr(module, "rescaled", lambda *_, **given: asked.append(given))
-    module.Source("here", True).batches("cifar10", "test", batch_size=2)
-    assert asked == [{"data_dir": "here", "download": True, "batch_size": 2}]
+    rescaled = mock.Mock()
+    monkeypatch.setattr(paper("images"), "rescaled", rescaled)
+    paper("images").Source("here", True).batches("cifar10", "test", batch_size=2)
+    where = {"data_dir": "here", "download": True}
+    rescaled.assert_called_once_with("cifar10", "test", 1.0, **where, batch_size=2)
 
 
 def record(accuracies, first_stage, **changes):

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import re
+from unittest import mock
 
 import keras
 import numpy as np
@@ -51,12 +52,12 @@ def test_a_network_is_tested(script, main, small, tmp_path):
 
 
 def test_a_data_set_is_shown(script, main, tmp_path, monkeypatch):
-    module, drawn = script("show_datasets"), []
-    plot = module.plot_image_grid
-    monkeypatch.setattr(module, "plot_image_grid", lambda r: drawn.extend(r) or plot(r))
+    module = script("show_datasets")
+    plot = mock.Mock(wraps=module.plot_image_grid)
+    monkeypatch.setattr(module, "plot_image_grid", plot)
     main(module, "--dataset", "digits", "--out", "here")
     assert (tmp_path / "here/digits.png").stat().st_size > 10_000
-    training, twice, sizes = drawn
+    ((training, twice, sizes),) = plot.call_args.args
     expected, labels = rescaled_arrays("digits", "train", limit=200)
     for label, (name, image) in enumerate(training):
         assert name == str(label)
@@ -65,17 +66,12 @@ def test_a_data_set_is_shown(script, main, tmp_path, monkeypatch):
 
 
 def test_a_look_inside(script, main, small, tmp_path, monkeypatch):
-    module, shown = script("look_inside"), []
-    draw = module.plot_activation_maps
-
-    def plot_activation_maps(*given, names):
-        shown.extend(names)
-        return draw(*given, names=names)
-
+    module = script("look_inside")
+    plot = mock.Mock(wraps=module.plot_activation_maps)
+    monkeypatch.setattr(module, "plot_activation_maps", plot)
     monkeypatch.setattr(module, "SEARCHED", 20)
-    monkeypatch.setattr(module, "plot_activation_maps", plot_activation_maps)
     main(module, "model.keras", "--classes", 7, 3, "--out", ".")
-    assert shown == ["3"]
+    assert plot.call_args.kwargs == {"names": ["3"]}
     pictures = ("activation_maps.png", "effective_filters.png")
     assert all((tmp_path / picture).stat().st_size > 5000 for picture in pictures)
     with pytest.raises(SystemExit, match="must know one of"):

@@ -1,7 +1,6 @@
 """Exported networks, each in its own runtime, against the model on the same images."""
 
 import re
-import zipfile
 from pathlib import Path
 
 import keras
@@ -150,12 +149,3 @@ def test_whole_maps_of_any_batch(kind, path, load, folder):
     model.export(folder / path, format=kind, verbose=False)
     for batch in (1, 3):
         assert_same(load(folder / path), model, images(batch, shape))
-
-
-def test_a_saved_network_holds_no_code(tmp_path):
-    network().save(tmp_path / "network.keras")
-    with zipfile.ZipFile(tmp_path / "network.keras") as file:
-        parts = {"config.json", "metadata.json", "model.weights.h5"}
-        assert set(file.namelist()) == parts
-        assert b"ambda" not in file.read("config.json")
-    keras.saving.load_model(tmp_path / "network.keras", safe_mode=True)
