@@ -45,8 +45,9 @@ def test_one_answer_for_whatever_holds_the_photograph(tmp_path):
         assert_same(classify(model, form), [expected])
 
 
-def test_photographs_of_several_sizes():
-    model = network()
+@pytest.mark.parametrize("shape", [(16, 16, 3), (None, None, 3)])
+def test_photographs_of_several_sizes(shape):
+    model = network(shape)
     photos = [PHOTO, PHOTO[:, :13], PHOTO[:9], PHOTO[..., :1]]
     found = classify(model, photos * 10)  # more than a batch
     assert_same(found, [classify(model, x)[0] for x in photos] * 10)
