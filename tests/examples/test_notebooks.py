@@ -25,19 +25,15 @@ MAX_BYTES = 150_000  # of a notebook with its outputs
 NOISE = re.compile(r"WARNING|Warning|(?<![\w.:/<])(?:/[\w.~-]+/|[A-Za-z]:\\)")
 
 
-class Shell(InteractiveShell):
-    """Runs cells in this process, which has loaded TensorFlow already."""
-
-    def enable_gui(self, gui=None):
-        """Pictures are outputs of cells."""
-
-
 @pytest.fixture
-def shell():
+def shell(monkeypatch):
+    """Runs cells in this process, which has loaded TensorFlow already."""
+    # Pictures are outputs of cells.
+    monkeypatch.setattr(InteractiveShell, "enable_gui", lambda self, gui=None: None)
     without_history = Config({"HistoryManager": {"enabled": False}})
     with matplotlib.rc_context():
-        yield Shell.instance(config=without_history)
-    Shell.clear_instance()
+        yield InteractiveShell.instance(config=without_history)
+    InteractiveShell.clear_instance()
     InlineBackend.clear_instance()
 
 
@@ -50,8 +46,7 @@ def code_cells(notebook):
 
 
 def has_picture(outputs):
-    """Whether these have one; each is a `dict` by the kinds of its data."""
-    return any("image/" in " ".join(data) for data in outputs)
+    return any("image/" in " ".join(output.get("data", ())) for output in outputs)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,11 +58,11 @@ def test_committed_outputs(name):
     counts = [cell.execution_count for cell in code_cells(notebook)]
     assert counts == list(range(1, len(counts) + 1))  # in one go, from top to bottom
     outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
-    data = [output.get("data", {}) for output in outputs]
+    data = [item for output in outputs for item in output.get("data", {}).items()]
     texts = [output.get("text", "") for output in outputs]
-    texts += [each[kind] for each in data for kind in each if kind.startswith("text/")]
+    texts += [text for kind, text in data if kind.startswith("text/")]
     assert "No GPU here" in "".join(texts)  # not of the quick mode
-    assert has_picture(data) and not NOISE.search("\n".join(texts))
+    assert has_picture(outputs) and not NOISE.search("\n".join(texts))
     kinds = {output.get("name", output.output_type) for output in outputs}
     assert kinds <= {"stdout", "execute_result", "display_data"}
 
@@ -90,8 +85,8 @@ def test_runs_from_top_to_bottom(name, shell, monkeypatch, tmp_path):
             result = shell.run_cell(cell.source)
         result.raise_error()
         assert not seen.stderr and not NOISE.search(seen.stdout)
-        found = has_picture(output.data for output in seen.outputs)
-        assert found == has_picture(of.get("data", ()) for of in cell.outputs), cell.id
+        found = has_picture({"data": output.data} for output in seen.outputs)
+        assert found == has_picture(cell.outputs), cell.id
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
-"""own_data.py: from a folder of image files to a network, its test and its transfer."""
+"""own_data.py: from a folder of images to a network; predict.py: what it answers."""
 
+import hashlib
 import os
 import re
 import runpy
@@ -10,13 +11,32 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from keras_gdrn.data import SIZE_FACTORS
+from keras_gdrn.data import SIZE_FACTORS, read_image
+from keras_gdrn.models import Preprocess, classify, gauss_der_resnet, with_preprocess
 from tests._commands import ROOT
-from tests.examples._images import write_folder, write_image
 
 SMALL = ("photos", "--side", 12, "--widths", 4, 4, "--epochs", 1)
 
 pytestmark = pytest.mark.filterwarnings("ignore:The structure of `inputs` doesn't")
+
+
+def write_image(path: Path, shape=(20, 14, 3), value=0) -> Path:
+    """A JPEG file, if it is called so, or a PNG file: noise around a gray value."""
+    noise = np.random.default_rng(value).integers(0, 60, shape) + value
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = "jpeg" if path.suffix == ".jpg" else "png"
+    Image.fromarray(noise.astype("uint8")).save(path, kind)
+    return path
+
+
+def write_folder(folder: Path, count: int = 10) -> Path:
+    """`count` dark and `count` bright images, each of another size."""
+    for name, value in (("dark", 10), ("bright", 180)):
+        for n in range(count):
+            suffix = "png" if n % 2 else "jpg"
+            path = folder / name / f"{n}.{suffix}"
+            write_image(path, (12 + n, 30 - 2 * n, 3), value + n)
+    return folder
 
 
 @pytest.fixture
@@ -30,10 +50,6 @@ def own_data(script, monkeypatch):
 @pytest.fixture
 def photos(tmp_path):
     return write_folder(tmp_path / "photos")
-
-
-def read(own_data, folder, side=8):
-    return own_data.read(folder, side, 3)[1:]
 
 
 def test_from_a_folder_to_answers(own_data, script, main, photos, tmp_path):
@@ -59,32 +75,18 @@ def test_from_a_folder_to_answers(own_data, script, main, photos, tmp_path):
 
 def test_each_image_is_read_once_and_its_copies_are_on_one_side(own_data, photos):
     """Whatever they are called, whatever their side, and whatever is added."""
-    images, labels, held_out = read(own_data, photos)
+    _, images, labels, held_out = own_data.read(photos, 8, 3)
     assert images.shape == (20, 8, 8, 3) and images.dtype == np.uint8
     np.testing.assert_array_equal(images.mean(axis=(1, 2, 3)) < 128, labels == 1)
-    assert len({image.tobytes() for image in images}) == 20
-    assert 0 < held_out.sum() < 10
-    sides = {i.tobytes(): bool(out) for i, out in zip(images, held_out, strict=True)}
-    for file in list(photos.rglob("*.*")):
-        (photos / "bright" / f"copy {file.name}{file.parent.name}.png").write_bytes(
-            file.read_bytes()
-        )
-    images, _, held_out = read(own_data, photos)
+    sides = {i.tobytes(): out for i, out in zip(images, held_out, strict=True)}
+    assert len(sides) == 20 and 0 < held_out.sum() < 10
+    for n, file in enumerate(list(photos.rglob("*.*"))):
+        (photos / "bright" / f"copy {n}.png").write_bytes(file.read_bytes())
+    _, images, _, held_out = own_data.read(photos, 8, 3)
     assert len(images) == 40
-    for image, out in zip(images, held_out, strict=True):
-        assert sides[image.tobytes()] == out
-    _, _, larger = read(own_data, photos, side=24)
+    assert held_out.tolist() == [sides[image.tobytes()] for image in images]
+    *_, larger = own_data.read(photos, 24, 3)
     np.testing.assert_array_equal(larger, held_out)
-
-
-def test_no_class_is_held_out_as_a_whole(own_data, photos):
-    _, labels, held_out = read(own_data, photos)
-    files = sorted(photos.rglob("*.*"))
-    for file, label, out in zip(files, labels, held_out, strict=True):
-        if label == 1 and not out:
-            file.unlink()
-    with pytest.raises(ValueError, match=r"none to train on for \['dark'\]"):
-        read(own_data, photos)
 
 
 @pytest.mark.parametrize(("factor", "side"), [(0.5, 4), (1.0, 8), (1.3, 11), (2.0, 16)])
@@ -100,14 +102,13 @@ def test_size_factors(own_data, factor, side):
 def test_what_is_no_image_is_left_out(own_data, photos, capsys):
     Image.new("1", (20000, 2)).save(photos / "dark" / "bomb.png")
     (photos / "dark" / "broken.jpg").write_bytes(b"no image")
-    for hidden in (".thumbnails/bright/1.png", "dark/.cache/1.png", "dark/._1.png"):
-        write_image(photos / hidden)
-    for other in ("bright/b.tif", "dark/none", "in_no_class.png"):
-        write_image(photos / other)
-    write_image(photos / "dark" / "deeper" / "UPPER.PNG")
+    left_out = (".thumbnails/bright/1.png", "dark/.cache/1.png", "dark/._1.png")
+    left_out += ("bright/b.tif", "dark/none", "in_no_class.png")
+    for name in (*left_out, "dark/deeper/UPPER.PNG"):
+        write_image(photos / name)
     (photos / "dark/empty").mkdir()
     (photos / "dark/round").symlink_to(photos)
-    images, _, _ = read(own_data, photos)
+    _, images, *_ = own_data.read(photos, 8, 3)
     assert len(images) == 21
     lines = capsys.readouterr().out.splitlines()
     files = [f"left out: {photos}/dark/{name}" for name in ("bomb.png", "broken.jpg")]
@@ -119,12 +120,20 @@ def too_few_to_hold_out(photos):
         file.unlink()
 
 
+def all_held_out(photos):
+    """Of one class, by the pixels."""
+    for file in (photos / "dark").iterdir():
+        if hashlib.sha256(read_image(file, 3).tobytes()).digest()[0] % 5:
+            file.unlink()
+
+
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
         (lambda p: p.rename(p.with_name("others")), (), "No such file .*photos"),
         (lambda p: (p / "dark").rename(p / ".d"), (), r"two .* classes \['bright'\]"),
         (lambda p: (p / "cat").mkdir(), (), r"none to train on for \['cat'\]"),
+        (all_held_out, (), r"none to train on for \['dark'\]"),
         (too_few_to_hold_out, (), "and some to hold out"),
         (lambda p: (p / "dark").rename(p / os.fsdecode(b"\xff")), (), "surrogates not"),
         (str, ("--ratio", 100), "sigma="),
@@ -151,3 +160,65 @@ def test_the_page_runs(tmp_path, monkeypatch):
     assert page["network"].output_shape == (None, 7)
     image = np.random.default_rng(0).random((1, 120, 160, 3)).astype("float32")
     assert page["backbone"](image).shape == (1, 4, 120, 160, 12)
+
+
+@pytest.fixture
+def known(tmp_path):
+    """`known.keras`; `plain.keras` is the same but for what it knows of images."""
+    plain = gauss_der_resnet((16, 16, 3), 2, [4], 1.5, [0.7, 1.4], order=1)
+    plain.save(tmp_path / "plain.keras")
+    model = with_preprocess(plain, Preprocess(["dark", "bright"], 12))
+    model.save(tmp_path / "known.keras")
+    return model
+
+
+@pytest.fixture
+def predict(script, main, known):
+    return lambda *arguments: main(script("predict"), *arguments)
+
+
+def test_files_of_all_kinds(predict, known, tmp_path):
+    paths = [
+        write_image(tmp_path / "one.png", (40, 9, 3), 20),
+        write_image(tmp_path / "one.jpg", (16, 16, 3), 150),
+        write_image(tmp_path / "gray.png", (5, 30), 90),
+        write_image(tmp_path / os.fsdecode(b"a\xff.png")),  # a name not in UTF-8
+    ]
+    for size, options in {None: (), 30: ("--object-size", 30)}.items():
+        lines = predict("known.keras", *paths, *options).splitlines()
+        answers = classify(known, paths, object_size=size)
+        for path, line, answer in zip(paths, lines, answers, strict=True):
+            name, share = answer.top[0]
+            shown = str(path).replace("\udcff", r"\udcff")
+            assert line.startswith(f"{shown}: {name} {100 * share:.1f} %, ")
+            assert line.endswith(("σ₀ = 0.70", "σ₀ = 1.41", "σ₀ = 0.7", "σ₀ = 1.4"))
+
+
+def test_names_and_size_can_be_options(predict, tmp_path):
+    path = write_image(tmp_path / "one.png", value=150)
+    options = ("--side", 12, "--classes", "dark", "bright")
+    assert predict("plain.keras", path, *options) == predict("known.keras", path)
+
+
+def test_the_other_files_go_on(predict, tmp_path, capsys):
+    (tmp_path / "text.png").write_text("no image")
+    good = [write_image(tmp_path / f"{n}.png") for n in (1, 2)]
+    with pytest.raises(SystemExit) as stopped:
+        predict("known.keras", tmp_path / "none.png", good[0], "text.png", good[1])
+    errors = str(stopped.value).splitlines()
+    assert errors[0].startswith(f"error: {tmp_path / 'none.png'} cannot be read")
+    assert errors[1].startswith("text.png cannot be read") and len(errors) == 2
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in printed] == list(map(str, good))
+
+
+def test_the_file_of_a_network_brings_no_code(predict, tmp_path):
+    image = keras.Input((16, 16, 3))
+    x = keras.layers.Lambda(lambda x: x[:, 0, 0])(image)
+    keras.Model(image, x).save(tmp_path / "code.keras")
+    for network, message in {
+        "code.keras": "`?Lambda`? layer",
+        "none": "'none'",
+    }.items():
+        with pytest.raises(SystemExit, match=f"error: .*{message}"):
+            predict(network, write_image(tmp_path / "one.png"))

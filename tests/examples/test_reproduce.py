@@ -1,13 +1,15 @@
 """`reproduce.py`: runs, resumes, refuses, draws; and the tables of several runs."""
 
+import functools
 import json
-import types
+import re
+from unittest import mock
 
 import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
+from keras_gdrn.data import SIZE_FACTORS
 from keras_gdrn.training import Recipe, Stage, lock_folder
 from tests._commands import ROOT, modules_of
 from tests.data.h5_layouts import write, write_folder
@@ -21,81 +23,53 @@ SMOKE = ("--budget", "smoke")
 
 
 @pytest.fixture
-def reproduce(paper, main):
-    """Runs the command; `.instead(function)` runs a function and not the training."""
-    module = paper("reproduce")
-
-    def run(*arguments):
-        return main(module, *arguments)
-
-    def instead(function):
-        module.run = function
-
-    return types.SimpleNamespace(run=run, instead=instead, module=module)
+def module(paper):
+    return paper("reproduce")
 
 
-def record(name, accuracies, first_stage=None, **changes):
-    stages = {f"{name}, first_stage": first_stage} if first_stage else {}
-    environment = {"cores": 2, "processor": "one", "gpus": [], "keras": "3"}
-    return {
-        "name": name,
-        "experiment": {},
-        "factors": [0.5, 1.0, 2.0],
-        "accuracies": {**stages, name: accuracies},
-        "environment": {**environment, "backend": "tensorflow"},
-        "seconds": {"first_stage": 60, "in all": 90},
-        "command": f"python reproduce.py {name}",
-        "seed": 0,
-        "date": "2026-11-21",
-        "parameters": 1000,
-        "policy": "float32",
-        **changes,
-    }
-
-
-def fake(name, experiment, options):
-    """Leaves what a run would leave, after an hour."""
-    random = np.random.default_rng(len(name))
-    sigma0 = experiment.test_sigma0 or experiment.stages[-1].sigma0
-    shares = random.dirichlet(np.ones(len(sigma0)), len(SIZE_FACTORS))
-    found = record(name, random.random(9).tolist(), factors=list(SIZE_FACTORS))
-    found |= {"sigma0": list(sigma0), "scale_selection": shares.tolist()}
-    (options.out / "results.json").write_text(json.dumps(found), encoding="utf-8")
-    (options.out / "results.md").write_text("the table", encoding="utf-8")
-    options.max_minutes.took(3600.0)
-
-
-def check_results(out, experiment):
-    results = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    for accuracies in results["accuracies"].values():
-        assert np.all((np.array(accuracies) >= 0) & (np.array(accuracies) <= 1))
-    assert len(results["accuracies"]) == len(experiment.stages)
-    assert results["environment"]["keras"] == keras.__version__
-    pictures = {"scale_generalization"}
-    if not experiment.plain:
-        pictures |= {"scale_selection"}
-        np.testing.assert_allclose(np.sum(results["scale_selection"], axis=1), 1)
-        sigma0 = experiment.test_sigma0 or experiment.stages[-1].sigma0
-        assert len(results["sigma0"]) == len(sigma0)
-    assert {path.stem for path in out.glob("*.png")} == pictures
-    assert keras.saving.load_model(out / "model.keras").output_shape == (None, 10)
+@pytest.fixture
+def reproduce(module, main):
+    return functools.partial(main, module)
 
 
 @pytest.mark.slow
-def test_a_run_in_parts_and_its_table(reproduce, tmp_path):
-    """In stages, with more scales in the test."""
-    name, out = "stl10_max_pretrained", tmp_path / "runs/stl10_max_pretrained-smoke"
-    printed = reproduce.run(name, *SMOKE, "--max-minutes", 0)
-    assert "Out of time; the same command goes on." in printed
-    assert (out / "first_stage/log.csv").exists() and not (out / "results.md").exists()
-    reproduce.run(name, *SMOKE)
-    check_results(out, within(EXPERIMENTS[name], "smoke"))
-    reproduce.instead(None)  # nothing is run again
-    assert "This run is complete" in reproduce.run(name, *SMOKE)
+@pytest.mark.parametrize(
+    "name", ["stl10_max_pretrained", "cifar10_plain", "digits_separate_statistics"]
+)
+def test_a_run_and_its_table(name, module, reproduce, paper, tmp_path, monkeypatch):
+    """In parts, if it has several stages; with more scales in the test."""
+    experiment, out = (
+        within(EXPERIMENTS[name], "smoke"),
+        tmp_path / f"runs/{name}-smoke",
+    )
+    separate = mock.Mock(wraps=paper("run").with_separate_statistics)
+    monkeypatch.setattr(paper("run"), "with_separate_statistics", separate)
+    if len(experiment.stages) > 1:
+        printed = reproduce(name, *SMOKE, "--max-minutes", 0)
+        assert "Out of time; the same command goes on." in printed
+        assert (out / "first_stage/log.csv").exists()
+        assert not (out / "results.md").exists()
+    reproduce(name, *SMOKE)
+    assert separate.called == experiment.separate_statistics
+    results = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    accuracies = np.array(list(results["accuracies"].values()))
+    assert accuracies.shape == (len(experiment.stages), len(experiment.factors))
+    assert np.all((accuracies >= 0) & (accuracies <= 1))
+    pictures = {"scale_generalization.png"}
+    if not experiment.plain:
+        pictures |= {"scale_selection.png"}
+        np.testing.assert_allclose(np.sum(results["scale_selection"], axis=1), 1)
+        sigma0 = experiment.test_sigma0 or experiment.stages[-1].sigma0
+        assert results["sigma0"] == pytest.approx(sigma0)
+    assert {path.name for path in out.glob("*.png")} == pictures
+    assert keras.saving.load_model(out / "model.keras").output_shape == (None, 10)
+    module.run = None  # nothing is run again
+    assert "This run is complete" in reproduce(name, *SMOKE)
     with pytest.raises(SystemExit, match="seed: 0, now 5"):
-        reproduce.run(name, *SMOKE, "--seed", 5)
-    printed = reproduce.run("--collect", f"runs/{name}-smoke", "--out", "curves.png")
+        reproduce(name, *SMOKE, "--seed", 5)
+    printed = reproduce("--collect", f"runs/{name}-smoke", "--out", "curves.png")
     assert f"reproduce.py {name} --budget smoke" in printed
+    assert f"Keras {keras.__version__}" in printed
     assert (tmp_path / "curves.png").stat().st_size > 1000
 
 
@@ -111,19 +85,6 @@ def test_how_long_a_stage_takes_is_told_once(paper, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cifar10_plain", "digits_separate_statistics"])
-def test_controls_and_variants_run(name, reproduce, paper, tmp_path, monkeypatch):
-    joint, module = [], paper("run")
-    build = module.with_separate_statistics
-    monkeypatch.setattr(
-        module, "with_separate_statistics", lambda m: joint.append(m) or build(m)
-    )
-    reproduce.run(name, *SMOKE, "--out", "here")
-    check_results(tmp_path / "here", within(EXPERIMENTS[name], "smoke"))
-    assert len(joint) == (name == "digits_separate_statistics")
-
-
-@pytest.mark.slow
 def test_every_network_can_be_built(paper):
     smokes = (within(experiment, "smoke") for experiment in EXPERIMENTS.values())
     alike = {"scale_pooling": "max", "scale_dropout": 0.0, "epsilon": 1e-3}
@@ -135,28 +96,23 @@ def test_every_network_can_be_built(paper):
 
 
 @pytest.mark.parametrize(
-    ("option", "field", "expected"),
-    [
-        ("--receptive-field auto", "receptive_field", "auto"),
-        ("--receptive-field 3", "receptive_field", 3.0),
-        ("--receptive-field whole", "receptive_field", None),
-        ("--head-initializer he_uniform", "head_initializer", "he_uniform"),
-        ("--subpixel", "subpixel", True),
-        ("--canvas 28", "input_shape", [28, 28, 1]),
-        ("--widths 4 6 6", "widths", [4, 6, 6]),
-    ],
+    ("extent", "expected"), [("auto", "auto"), ("3", 3.0), ("whole", None)]
 )
 def test_options_replace_what_the_budget_says(
-    option, field, expected, reproduce, tmp_path, monkeypatch
+    extent, expected, module, reproduce, tmp_path, monkeypatch
 ):
     ran = []
-    reproduce.instead(lambda _, experiment, *__: ran.append(experiment))
-    monkeypatch.setattr(reproduce.module.Source, "look_up", lambda *_: "")
-    reproduce.run("mnist", "--out", "run", *option.split())
-    found = getattr(ran[0].network, field)
-    assert (list(found) if isinstance(found, tuple) else found) == expected
+    module.run = lambda _, experiment, *__: ran.append(experiment)
+    monkeypatch.setattr(module.Source, "look_up", lambda *_: "")
+    others = "--head-initializer he_uniform --subpixel --canvas 28 --widths 4 6 6"
+    command = f"mnist --out run --receptive-field {extent} {others}"
+    reproduce(*command.split())
+    wanted = {"receptive_field": expected, "head_initializer": "he_uniform"}
+    wanted |= {"subpixel": True, "input_shape": [28, 28, 1], "widths": [4, 6, 6]}
     settings = json.loads((tmp_path / "run/settings.json").read_text("utf-8"))
-    assert settings["network"][field] == expected
+    network = json.loads(json.dumps(vars(ran[0].network)))
+    for found in (network, settings["network"]):
+        assert {field: found[field] for field in wanted} == wanted
 
 
 def test_what_decides_the_result_is_in_the_settings(paper):
@@ -173,27 +129,26 @@ def test_what_decides_the_result_is_in_the_settings(paper):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "one of the arguments NAME --list --figure --collect is required"),
-        (("mnist", "--figure", "poolings"), "not allowed with argument"),
-        (("--figure", "poolings", "--start-from", "a"), "--start-from is for a NAME"),
-        (("digits_max", "--receptive-field", "nan"), "argument --receptive-field"),
+        ("", "one of the arguments NAME --list --figure --collect is required"),
+        ("mnist --figure poolings", "not allowed with argument"),
+        ("--figure poolings --start-from a", "--start-from is for a NAME"),
+        ("digits_max --receptive-field nan", "argument --receptive-field"),
+        ("digits_max --budget smoke --canvas 1", r"for an image of \(1, 1\) pixels"),
+        ("--collect nope nor", "no results.json in nope, nor"),
     ],
 )
-def test_options_are_checked_at_once(arguments, message, reproduce, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        reproduce.run(*arguments)
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+def test_what_cannot_be_run_leaves_nothing_behind(
+    arguments, message, command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    done = command("examples/paper/reproduce.py", *arguments.split())
+    assert done.returncode and re.search(message, done.stderr)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_what_cannot_be_run_leaves_nothing_behind(reproduce, tmp_path):
-    with pytest.raises(SystemExit, match=r"for an image of \(1, 1\) pixels"):
-        reproduce.run("digits_max", *SMOKE, "--canvas", 1, "--out", "e")
+def test_a_run_is_in_one_process(reproduce, tmp_path):
     with lock_folder(tmp_path / "e"), pytest.raises(SystemExit, match="e is in use by"):
-        reproduce.run("digits_max", *SMOKE, "--out", "e")
-    assert not list((tmp_path / "e").iterdir())
-    with pytest.raises(SystemExit, match=r"no results.json in nope, nor"):
-        reproduce.run("--collect", "nope", "nor")
+        reproduce("digits_max", *SMOKE, "--out", "e")
 
 
 @pytest.mark.parametrize(
@@ -227,36 +182,6 @@ def test_maps_of_a_test_fit_the_memory(paper, name, scales):
     assert batch == run.TEST_BATCH or (batch + 1) * one > run.MAP_BYTES
 
 
-@pytest.mark.parametrize("name", ["dense_cifar10", "zero_order_cifar10"])
-def test_a_figure_is_drawn_from_runs_of_its_own(name, reproduce, tmp_path, monkeypatch):
-    """As far as time allows; what its runs share is trained once."""
-    monkeypatch.setattr(reproduce.module.Source, "look_up", lambda *_: "")
-    ran = {}
-
-    def run(experiment, *how):
-        ran[experiment] = how[-1].start_from
-        fake(experiment, *how)
-
-    reproduce.instead(run)
-    runs = reproduce.module.FIGURES[name].runs
-    command = ("--figure", name, *SMOKE, "--out", ".", "--max-minutes")
-    printed = reproduce.run(*command, 0)
-    assert list(ran) == [runs[0]] and "Out of time" in printed
-    assert f"{runs[0]}, in {runs[0]}-smoke" in printed  # before it begins
-    reproduce.run(*command, 1e6)
-    assert list(ran) == list(runs)
-    if name == "dense_cifar10":
-        assert ran["cifar10_max_dense"].name == "cifar10_max-smoke"
-        assert ran["cifar10_average"] is None
-    written = {p.name for p in tmp_path.iterdir() if p.is_file()}
-    assert written == {f"{name}-smoke.md", f"{name}-smoke.png"}
-    table = (tmp_path / f"{name}-smoke.md").read_text(encoding="utf-8")
-    assert all(f"| {run.replace('_', ' ')} " in table for run in runs)
-    ran.clear()
-    reproduce.run(*command, 0)  # nothing is run again
-    assert not ran
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Digits in the layout of the authors' files, up to 255, on a canvas of 40x40."""
@@ -264,17 +189,30 @@ def files(tmp_path_factory):
     return write_folder(folder, (*SIZE_FACTORS[:2], 1.0), batch_axis=False)
 
 
-@pytest.mark.parametrize("canvas", [None, (24, 20)])
-def test_files_have_what_is_computed(paper, files, canvas):
-    source, options = paper("images").Source(h5=files), {"canvas": canvas}
-    data = source.batches(
-        "digits", "test", SIZE_FACTORS[1], **options, batch_size=25, limit=25
-    )
-    wanted = rescaled_arrays("digits", "test", SIZE_FACTORS[1], **options, limit=25)
-    for pair in zip(next(data.as_numpy_iterator()), wanted, strict=True):
-        np.testing.assert_allclose(*pair, atol=1e-6)
-    data = source.batches("digits", "train", batch_size=10, **options)
-    assert data.element_spec[0].shape == (None, *(canvas or (40, 40)), 1)
+@pytest.mark.slow
+def test_a_figure_is_drawn_from_runs_of_its_own(module, reproduce, tmp_path, files):
+    """As far as time allows; what its runs share is trained once."""
+    runs, figures = ("cifar10_max", "cifar10_max_dense"), module.FIGURES
+    small = type(figures["dense"])("a part of A.5", {"cifar10": runs}, runs[1:])
+    figures["small"] = small
+    first, second = (tmp_path / f"{run}-smoke" for run in runs)
+    command = ("--figure", "small", *SMOKE, "--h5", files, "--out", ".")
+    printed = reproduce(*command, "--max-minutes", 0)
+    assert f"{runs[0]}, in {runs[0]}-smoke" in printed and "Out of time" in printed
+    assert first.exists() and not second.exists()
+    reproduce(*command)
+    assert (tmp_path / "small-smoke.png").stat().st_size > 10_000
+    table = (tmp_path / "small-smoke.md").read_text(encoding="utf-8")
+    assert all(f"| {run.replace('_', ' ')} " in table for run in runs)
+    logs = [run / "training/log.csv" for run in (first, second)]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
+    text = (first / "results.json").read_text(encoding="utf-8")
+    assert json.loads(text)["factors"] == list(SIZE_FACTORS[:2])
+    module.run = None  # nothing is run again
+    reproduce(*command, "--max-minutes", 1)
+    other = write_folder(tmp_path, SIZE_FACTORS[:2], batch_axis=False, dtype="uint8")
+    with pytest.raises(SystemExit, match="images"):  # of other files
+        reproduce(runs[0], *SMOKE, "--h5", other, "--out", first)
 
 
 @pytest.mark.parametrize(
@@ -301,82 +239,59 @@ def test_files_of_other_images(paper, tmp_path, dataset, shape, classes, message
         source.batches(dataset, "train")
 
 
-def test_all_images_are_looked_up_before_training(reproduce, tmp_path, files):
+def test_all_images_are_looked_up_before_training(
+    module, reproduce, tmp_path, files, monkeypatch
+):
     short = tmp_path / "files"
     short.mkdir()
     for file in files.iterdir():
         if "scte0p595" not in file.name:
             (short / file.name).symlink_to(file)
-    reproduce.instead(None)
-    for what in (("digits_max",), ("--figure", "single_cifar10")):
-        with pytest.raises(SystemExit, match=r"'test' at size factor 0\.59"):
-            reproduce.run(*what, *SMOKE, "--h5", short)
     (tmp_path / "all/digits").mkdir(parents=True)  # with a subfolder for each data set
-    with pytest.raises(SystemExit, match=r"must have HDF5 files.*all/digits"):
-        reproduce.run("digits_max", *SMOKE, "--h5", "all")
+    module.run = None
+    for folder, message in (
+        (short, r"'test' at size factor 0\.59"),
+        ("all", r"must have HDF5 files.*all/digits"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            reproduce("digits_max", *SMOKE, "--h5", folder)
 
-
-def test_those_of_the_last_run_of_a_figure_too(reproduce, monkeypatch):
     def look_up(_, dataset, parts):
         if dataset == "stl10":
             raise FileNotFoundError("no STL-10")
 
-    monkeypatch.setattr(reproduce.module.Source, "look_up", look_up)
-    reproduce.instead(None)
-    with pytest.raises(SystemExit, match="no STL-10"):
-        reproduce.run("--figure", "single")
-
-
-def test_other_files_are_another_run(reproduce, tmp_path, files):
-    reproduce.instead(lambda *_: None)
-    command = ("digits_max", *SMOKE, "--h5")
-    reproduce.run(*command, files)
-    other = write_folder(tmp_path, SIZE_FACTORS[:2], batch_axis=False, dtype="uint8")
-    with pytest.raises(SystemExit, match="images"):
-        reproduce.run(*command, other)
-
-
-@pytest.mark.slow
-def test_from_files_to_a_figure(reproduce, tmp_path, files):
-    """What its runs share is trained once."""
-    figures, name = reproduce.module.FIGURES, "dense_cifar10"
-    runs = ("cifar10_max", "cifar10_max_dense")
-    figures["small"] = type(figures[name])("a part of A.5", {"cifar10": runs})
-    reproduce.run("--figure", "small", *SMOKE, "--h5", files, "--out", ".")
-    assert (tmp_path / "small-smoke.png").stat().st_size > 10_000
-    logs = [tmp_path / f"{run}-smoke/training/log.csv" for run in runs]
-    assert logs[0].read_bytes() == logs[1].read_bytes()
-    text = (tmp_path / "cifar10_max-smoke/results.json").read_text(encoding="utf-8")
-    assert json.loads(text)["factors"] == list(SIZE_FACTORS[:2])
+    monkeypatch.setattr(module.Source, "look_up", look_up)
+    with pytest.raises(SystemExit, match="no STL-10"):  # of the last run of a figure
+        reproduce("--figure", "single")
 
 
 def test_images_are_downloaded_where_they_are_asked_for(paper, monkeypatch):
-    module, asked = paper("images"), []
-    monkeypatch.setattr(module, "rescaled", lambda *_, **given: asked.append(given))
-    module.Source("here", True).batches("cifar10", "test", batch_size=2)
-    assert asked == [{"data_dir": "here", "download": True, "batch_size": 2}]
+    rescaled = mock.Mock()
+    monkeypatch.setattr(paper("images"), "rescaled", rescaled)
+    paper("images").Source("here", True).batches("cifar10", "test", batch_size=2)
+    where = {"data_dir": "here", "download": True}
+    rescaled.assert_called_once_with("cifar10", "test", 1.0, **where, batch_size=2)
 
 
-def test_a_stage_that_runs_share_has_one_row_and_one_curve(paper):
-    records = paper("records")
+def record(accuracies, first_stage, **changes):
+    stages = {"one, first_stage": first_stage, "one": accuracies}
+    found = {"name": "one", "factors": [0.5, 1.0, 2.0], "accuracies": stages}
+    return {**found, "seed": 0, "experiment": {}, "policy": "float32", **changes}
+
+
+def test_a_stage_that_runs_share_comes_once(paper):
     shared, own, *others = np.random.default_rng(0).random((5, 3)).tolist()
-    runs = {"one": record("one", others[0], shared)}
-    runs |= {"two": record("two", others[1], shared)}
-    runs |= {"other/one": record("one", others[2], own)}
-    names = ["one, first stage", "one", "two", "other/one, first stage", "other/one"]
-    lines = [x for x in records.report(runs).splitlines() if x.startswith("|")]
-    assert [line.split("|")[1].strip() for line in lines[2:]] == names
-    assert [name.replace("_", " ") for name in records.curves(runs)] == names
+    stages = {"one": shared, "two": shared, "other/one": own}
+    runs = {n: record(x, stages[n]) for n, x in zip(stages, others, strict=True)}
+    names = ["one, first_stage", "one", "two", "other/one, first_stage", "other/one"]
+    assert list(paper("records").curves(runs)) == names
 
 
 def test_seeds_are_put_together(paper):
-    def run(seed, accuracies, first_stage=0.5, **changes):
-        return record("one", accuracies, [first_stage] * 3, seed=seed, **changes)
-
     runs = {
-        "a0": run(0, [0.5, 0.9, 0.7]),
-        "a1": run(1, [0.7, 0.9, 0.5]),
-        "b": run(0, [0.8] * 3, 0.6, experiment={"widths": [8]}),
+        "a0": record([0.5, 0.9, 0.7], [0.5] * 3),
+        "a1": record([0.7, 0.9, 0.5], [0.5] * 3, seed=1),
+        "b": record([0.8] * 3, [0.6] * 3, experiment={"widths": [8]}),
     }
     text = paper("records").over_seeds(runs)
     rows = [line for line in text.splitlines() if line.startswith("| one")]

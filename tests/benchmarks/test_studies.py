@@ -1,0 +1,174 @@
+"""Studies of what one would take instead: views, clutter, sizes, runs on little data.
+
+`magnified` is exact: what differs is the interpolation.
+"""
+
+import argparse
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.data import rescaled_arrays, stir_arrays
+from keras_gdrn.layers import ScaleChannels
+from keras_gdrn.tuning import parameters
+
+
+@pytest.fixture
+def views(studies):
+    """Of 28×28 pixels, or other ones: `(scale, image, row, column, channel)`."""
+
+    def at_scales(images, *scales, size=28):
+        maps = ScaleChannels(studies("foveation").Foveation(size), scales)(images)
+        return np.moveaxis(keras.ops.convert_to_numpy(maps), 1, 0)
+
+    return at_scales
+
+
+@pytest.fixture(scope="module")
+def images():
+    return rescaled_arrays("digits", "test", canvas=40, limit=6)[0]
+
+
+@pytest.fixture
+def peers(studies):
+    return studies("peers")
+
+
+def difference(actual, expected):
+    return np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("factor", [0.5, 2**-0.5, 2**0.25, 2])
+def test_a_magnified_image_is_seen_as_it_was(views, studies, images, factor):
+    magnified = studies("magnify").magnified
+    smooth, larger = (magnified(images, f, odd=False, blur=2.0) for f in (1, factor))
+    (expected,) = views(smooth, 1.0)
+    same, other = views(larger, factor, 1.0)
+    assert difference(same, expected) < 0.015
+    assert difference(other, expected) > 0.3
+
+
+def test_a_view_is_the_center_without_what_it_cannot_show(views, images):
+    np.testing.assert_allclose(views(images, 1.0)[0], images[:, 6:34, 6:34], atol=1e-6)
+    # Beyond the image there is nothing.
+    inside = np.pad(np.ones((20, 20)), 4)
+    seen = views(np.ones((1, 40, 40, 1), "float32"), 2.0)
+    np.testing.assert_allclose(seen[0, 0, :, :, 0], inside, atol=1e-6)
+    stripes = np.tile([0.0, 1.0], 20) * np.ones((1, 40, 1))
+    seen = views(stripes[..., None].astype("float32"), 3.0, size=8)
+    assert np.ptp(seen) < 0.1
+    assert np.mean(seen) == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+def test_among_clutter_the_digit_is_whole_and_anywhere(peers, factor, monkeypatch):
+    alone, labels = rescaled_arrays("digits", "train", factor, canvas=64, limit=12)
+    images, found_labels = peers.images_of("cluttered", "train", factor, 12)
+    np.testing.assert_array_equal(found_labels, labels)
+    places = set()
+    for image, digit in zip(images, map(peers.boxed, alone), strict=True):
+        windows = np.lib.stride_tricks.sliding_window_view(image, digit.shape)
+        (found,) = np.argwhere(np.all(windows == digit, axis=(3, 4, 5)))
+        places.add(tuple(found))
+    assert len(places) == len(images)
+    assert images.sum() > 1.1 * alone.sum()  # a large digit may leave no place
+    # In the test, the same digits would be elsewhere.
+    monkeypatch.setattr(peers, "rescaled_arrays", lambda *_, **__: (alone, labels))
+    others, _ = peers.images_of("cluttered", "test", factor, 12)
+    assert not np.array_equal(images, others)
+
+
+def test_resized_copies_are_of_all_sizes(peers):
+    images, labels = peers.training_images("centered", True, 3)
+    sizes = [max(peers.boxed(image).shape) for image in images]
+    assert len(labels) == 30 and min(sizes) <= 10 and max(sizes) >= 36
+    assert len(peers.training_images("centered", False, 3)[1]) == 3
+
+
+def test_tries_are_judged_by_images_that_were_held_out(peers, monkeypatch):
+    judged, kept = [], []
+
+    def judge(_, tests):
+        judged.extend(tests.values())
+        return argparse.Namespace(accuracies=np.zeros(9))
+
+    trained_on = peers.images_of("centered", "train", 1.0, 3)[0]
+    monkeypatch.setattr(peers, "scale_generalization", judge)
+    monkeypatch.setattr(peers, "trained", lambda *given: kept.append(given[3]))
+    options = argparse.Namespace(task="centered", limit=4, seeds=[0])
+    peers.tries("cnn", options)
+    assert kept == [3] * 3 and len(judged) == 3 * 9
+    (at_one,), _ = judged[4]
+    assert not any(np.array_equal(at_one, image) for image in trained_on)
+
+
+@pytest.mark.parametrize(
+    ("task", "mode"), [("centered", "center"), ("cluttered", "max")]
+)
+def test_networks_have_about_as_many_weights(peers, task, mode):
+    networks = {name: of.build(task) for name, of in peers.NETWORKS.items()}
+    counts = [*map(parameters, networks.values())]
+    assert max(counts) < 1.15 * min(counts)
+    channel = networks["gauss_der"].get_layer("scale_channels").network
+    assert channel.get_layer("spatial_selection").mode == mode
+
+
+@pytest.mark.slow
+def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (0.5, 1.0, 2.0))
+    little = ["--epochs", 1, "--limit", 4, "--out", tmp_path]
+    rows = table_of("studies/peers.py", "centered", *little)
+    assert [title for title, *_ in rows] == list(peers.NETWORKS)
+    for _, *accuracies, _, _ in rows:
+        assert len(accuracies) == 3 + 1
+        assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
+    assert peers.over_seeds(np.array([1.0, 3.0])) == "2.0 ± 1.4"
+    assert [path.name for path in tmp_path.iterdir()] == ["centered.md"]
+
+
+@pytest.fixture
+def of_stir(studies):
+    return studies("stir_networks")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("step_by_step")
+def test_a_run_is_collected(command, tmp_path):
+    study, out = "benchmarks/studies/stir.py", ("--out", tmp_path)
+    done = command(study, "emoji", 3, "--epochs", 1, "--limit", 1, *out)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "emoji-3-seed0.json").read_text())
+    assert result["trained sigma0"] == pytest.approx([2, 2.83], abs=0.01)
+    assert len(result["tested sigma0"]) == 6
+    assert len(result["accuracies"]) == 48
+    other = json.dumps({**result, "seed": 1, "accuracies": 48 * [1.0]})
+    (tmp_path / "emoji-3-seed1.json").write_text(other)
+    done = command(study, "--collect", *out)
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"\| emoji, 49 to 64 \| gauss_der \| +0 1 \| .* ± .* 69.1 \| +6.9 ", done.stdout
+    )
+    assert (tmp_path / "emoji.png").stat().st_size > 10_000
+    assert not (tmp_path / "mnist.png").exists()
+
+
+def test_objects_are_resized_to_any_size_anywhere(of_stir):
+    images, _ = stir_arrays("emoji", "train", (20, 24))
+    copies = of_stir.resized(images, 3, seed=0)
+    assert copies.shape == (3 * len(images), 64, 64, 1)
+    assert copies.min() >= 0 and copies.max() <= 1
+    ends = np.array([[(x.start, x.stop) for x in of_stir.lit(i)] for i in copies])
+    sizes = np.diff(ends).max(axis=(1, 2))
+    assert sizes.min() < 20 and sizes.max() > 60  # a rim may be rounded to black
+    assert len(np.unique(ends[..., 0], axis=0)) > len(copies) / 2
+
+
+@pytest.mark.parametrize("name", ["cnn", "pyramid"])
+def test_peers_have_about_as_many_weights_as_the_network(name, of_stir):
+    peer = of_stir.PEERS[name].build(36)
+    assert peer.output_shape == (None, 36)
+    ours = parameters(of_stir.GAUSS_DER[1].build(36))
+    assert parameters(peer) == pytest.approx(ours, rel=0.1)

@@ -1,0 +1,149 @@
+"""What is refused: the argument is named, and what was received."""
+
+import functools
+import math
+import re
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.models import (
+    Preprocess,
+    _from_preset,
+    architecture,
+    classify,
+    decode_predictions,
+    feature_extractor,
+    from_preset,
+    gauss_der_resnet,
+    only_layer,
+    scale_channel,
+    with_input_shape,
+    with_preprocess,
+    with_sigma0,
+)
+
+pytestmark = pytest.mark.seen_on_tensorflow("what is refused does not depend on it")
+
+CHANNEL = {"input_shape": (12, 10, 3), "classes": 2, "widths": (4, 4), "ratio": 1.2}
+NETWORK = {**CHANNEL, "sigma0": (0.5, 1.0)}
+# What the convolutions have, and the builders decide.
+OWN = {"activation": "tanh", "data_format": "channels_first", "separable": True}
+BY_BUILDERS = {
+    "widths": ([], 16, "16", [4, 0], [4, 2.5], None),
+    "ratio": (0, -1.2, math.nan, math.inf, True, "1.2"),
+    "classes": (0, 2.5, None),
+    "separable_blocks": (-1, 2, 0.5, True, "all"),
+    "order": (0, 1.5),
+    "input_shape": (64, None, "ab", (28.0, 28, 1)),
+    "spatial_selection": ("mean",),
+    "boundary": ("same",),
+    "head_initializer": ("zeros", None, 1),
+    **{name: (value,) for name, value in OWN.items()},
+}
+
+
+@pytest.mark.parametrize("argument", BY_BUILDERS)
+def test_by_the_builders(argument):
+    own_words = {"widths": "widths=", "spatial_selection": "mode='mean'"}
+    for build, options in ((scale_channel, CHANNEL), (gauss_der_resnet, NETWORK)):
+        for value in BY_BUILDERS[argument]:
+            told = own_words.get(argument, f"{argument}={re.escape(repr(value))}")
+            with pytest.raises(ValueError, match=f"Received: {told}"):
+                build(**{**options, argument: value})
+
+
+@functools.cache
+def model(**options):
+    return gauss_der_resnet(**NETWORK | options)
+
+
+@functools.cache
+def channel(**options):
+    return scale_channel(**CHANNEL | options)
+
+
+def known(**options):
+    return with_preprocess(model(), Preprocess(("cat", "dog"), **options))
+
+
+def unbuilt():
+    return keras.Sequential([ScaleChannels(channel(), (0.5, 1.0))])
+
+
+PHOTO, NAN = np.zeros((9, 9, 3), "uint8"), [[0.0, 1.0], [np.nan, 1.0]]
+FUNCTIONAL = r"`model` must be a functional .*Received: model="
+HAS_THREE = r"`input_shape` must have 3.*\(12, 10, 3\).*Received: input_shape="
+INSIDE = r"one of \['stem_conv', .*Received: layer="
+REFUSED = [
+    (lambda: model(sigma0=()), r"Received: sigma0=\(\)"),
+    (lambda: model(scale_pooling="mean"), "Received: mode='mean'"),
+    (lambda: model(scale_dropout=1.0), "Received: dropout=1.0"),
+    (lambda: model(strides=2), "no argument `strides`.*Received: {'strides': 2}"),
+    (lambda: model(num_classes=2), "`num_classes`. Did you mean `classes`"),
+    # Told before the missing ones.
+    (lambda: scale_channel((28, 28, 1), num_classes=2), "you mean `classes`"),
+    (lambda: channel(zero_orders=1), r"Did you mean `zero_order`\?"),
+    # What is refused is not proposed.
+    (lambda: channel(sigma0=1), r"no argument `sigma0`\. Received: "),
+    (lambda: channel(activations=1), r"no argument `activations`\. Received: "),
+    (lambda: architecture("cifar"), r"no architecture 'cifar'.*rescaled_cifar10"),
+    (lambda: architecture("stl10", strides=2), "`architecture` .*: {'strides': 2}"),
+    (lambda: architecture("stl10", num_classes=5), "Did you mean `classes`"),
+    *(
+        (lambda x=x: with_sigma0(x(), [1.0]), FUNCTIONAL)
+        for x in (unbuilt, keras.Model)
+    ),
+    (lambda: with_sigma0(None, [1.0]), FUNCTIONAL),
+    (lambda: with_sigma0(channel(), [1.0]), "`with_sigma0`.*'scale_channel'"),
+    (lambda: with_sigma0(model(), []), r"Received: sigma0=\[\]"),
+    (lambda: with_sigma0(model(), [-1.0]), r"Received: sigma0=\[-1.0\]"),
+    (lambda: with_sigma0(model(), 1.0), "Received: sigma0=1.0"),
+    (lambda: with_input_shape(unbuilt(), (12, 10, 3)), FUNCTIONAL),
+    (lambda: with_input_shape(model(), 24), "`input_shape` must be .*=24"),
+    (lambda: with_input_shape(model(), None), "`input_shape` must be .*=None"),
+    (lambda: with_input_shape(model(), "24"), "`input_shape` must be .*='24'"),
+    (lambda: with_input_shape(model(), (12, 3)), HAS_THREE),
+    (lambda: with_input_shape(model(), (12, 10, 1)), HAS_THREE),
+    (lambda: with_input_shape(model(), (12, 10, 4, 3)), HAS_THREE),
+    (lambda: feature_extractor(unbuilt(), "head"), FUNCTIONAL),
+    (lambda: feature_extractor(model(), "block7"), INSIDE),
+    (lambda: feature_extractor(model(), "image"), INSIDE),  # is not applied
+    (lambda: feature_extractor(channel(), "head"), "one `ScaleChannels`"),
+    (lambda: only_layer(model(), GaussDerConv), r"`GaussDerConv`\. Rec.* with 0"),
+    (lambda: only_layer(channel(), GaussDerConv), r"`GaussDerConv`\. Rec.* with 2"),
+    (lambda: only_layer(None, ScaleChannels), "Received: a model None with 0"),
+    (lambda: Preprocess("cat"), "`class_names` must.*class_names='cat'"),
+    (lambda: Preprocess(1), "`class_names` must.*class_names=1"),
+    (lambda: Preprocess(object_size=0), "`object_size` must.*object_size=0"),
+    (lambda: Preprocess(extension=1), "`extension` must.*extension=1"),
+    (lambda: classify(known(object_size=9), PHOTO, 0), "`object_size` must .*=0"),
+    (lambda: classify(known(object_size=9), [PHOTO, "no.png"]), "no.png cannot be"),
+    (lambda: classify(known(object_size=9), None), "`photos` must be .*: None"),
+    (lambda: classify(known(), PHOTO), "`model` must know the size .*Received: "),
+    (lambda: classify(model(), PHOTO), "`model` must apply one `Preprocess`"),
+    (lambda: decode_predictions(NAN, "ab"), r"of 0 to 255.* for the images \[1\]"),
+    (lambda: decode_predictions([[0.0]], "ab"), r"for each class.*\(1, 1\)"),
+    (lambda: decode_predictions([[0.0, 1.0]], "ab", top=0), "`top` must be .*top=0"),
+    (lambda: from_preset("digits", ratio=1.3), "`from_preset` has no .* `ratio`"),
+    (lambda: from_preset("digits", num_classes=3), "Did you mean `classes`"),
+    (lambda: from_preset("digits", classes=0), "`classes` must be .*=0"),
+    (lambda: from_preset("digits", input_shape=(40, 40, 3)), "1 channels, the last"),
+    (lambda: from_preset("imagenet"), r"network 'imagenet'\. Trained .* \['cifar10"),
+    (lambda: from_preset("stl10"), r"'stl10'; `architecture\('stl10'\)` builds"),
+    (lambda: from_preset("damaged"), r"model\.weights\.h5 are damaged"),
+    (lambda: from_preset("hf://me/pets"), "huggingface_hub"),  # is not installed
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_refused(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(_from_preset.FOLDER / "digits", "damaged")
+    with open("damaged/model.weights.h5", "ab") as file:
+        file.write(b"x")
+    with pytest.raises((ValueError, ImportError), match=f"(?s){message}"):
+        call()
