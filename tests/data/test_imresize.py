@@ -28,7 +28,7 @@ def keys_cubic(x: np.ndarray) -> np.ndarray:
 def resized(image: np.ndarray, factor: float) -> np.ndarray:
     """MATLAB's `imresize(image, factor)` of one channel: the rows, then the columns."""
     shrink = min(factor, 1)
-    margin = ceil(2 / shrink) + 1
+    margin = ceil(3 / shrink) + 1
     for _ in "ab":
         # Places count from 1, as in MATLAB.
         places = np.arange(1, ceil(factor * len(image)) + 1)
