@@ -13,11 +13,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SEARCH = "--limit 64 --validation-limit 32 --max-trials 1 --epochs 1 --out found"
+EVALUATE = "found/model.keras --dataset digits"
 COMMANDS = (
     ["-m", "pip", "install", "--quiet", f"{ROOT}[viz]"],
     # -E: PYTHONPATH is not searched.
     ["-E", ROOT / "tuning" / "search.py", *SEARCH.split()],
-    ["-E", ROOT / "examples" / "evaluate.py", "found/model.keras"],
+    ["-E", ROOT / "examples" / "evaluate.py", *EVALUATE.split()],
 )
 
 

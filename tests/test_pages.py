@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from keras_gdrn import data, training, tuning
-from keras_gdrn.models import ARCHITECTURES, architecture
+from keras_gdrn.models import ARCHITECTURES
 from keras_gdrn.models._architectures import OF_THE_PAPER
-from keras_gdrn.tuning import multiply_adds
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.usefixtures("step_by_step")
@@ -96,7 +95,6 @@ def test_a_search_in_three_lines(tmp_path, monkeypatch):
     (trial,) = names["tuner"].oracle.get_best_trials(1)
     assert trial.status == "COMPLETED"
     assert 0 <= trial.score <= 1
-    assert trial.metrics.get_last_value("over_budget") == 0
     (model,) = names["tuner"].get_best_models(1)
     assert model.predict(names["validation"][0], verbose=0).shape == (8, 10)
 
@@ -141,17 +139,6 @@ def test_the_table_has_the_presets():
             preset = ARCHITECTURES[name]
             (row,) = re.findall(rf"^\| `{name}`.*$", table, re.M)
             assert f"| {preset.ratio:g}, {len(preset.widths) - 1} |" in row
-
-
-@pytest.mark.parametrize("name", ["rescaled_fashion_mnist", "stl10"])
-def test_the_operations_of_a_training_step(name):
-    bounds = page("docs/guide").split("**On a GPU**")[1]
-    row = rf"\| `{name}` \| ([\d.]+)·10⁹ \| ([\d.]+) ms \| ([\d.]+) ms \|"
-    ((operations, *milliseconds),) = re.findall(row, bounds)
-    expected = 6 * multiply_adds(architecture(name))
-    assert float(operations) == pytest.approx(expected / 1e9, abs=0.051)
-    for found, peak in zip(milliseconds, (8.1e12, 156e12), strict=True):
-        assert float(found) == pytest.approx(1e3 * expected / peak, rel=0.03)
 
 
 def test_the_networks_of_the_page():

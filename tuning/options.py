@@ -44,11 +44,8 @@ def parse(description: str) -> argparse.Namespace:
     factors = (0.5, 2**-0.5, 1.0, 2**0.5, 2.0)
     add("--factors", type=float, nargs="+", default=factors, help="size factors")
     add("--max-trials", type=positive, default=8)
-    add("--max-minutes", type=float, help="stop in time, without Ray")
     add("--epochs", type=positive, default=4, help="of a trial; hyperband: at most")
     add("--single-scale-epochs", type=int, default=4, help="first, of one channel")
-    add("--max-parameters", type=positive, help="larger networks are not trained")
-    add("--max-multiply-adds", type=positive, help="the same, per image (estimate)")
     add("--limit", type=positive, help="training images")
     add("--validation-limit", type=positive, default=500, help="of each size")
     add("--canvas", type=positive, help="side of the images in pixels")
@@ -63,8 +60,6 @@ def parse(description: str) -> argparse.Namespace:
     options.on_ray = options.parallel is not None or options.ray is not None
     if not options.on_ray and (options.cpus, options.gpus) != (None, None):
         parser.error("--cpus and --gpus are for --parallel or --ray")
-    if options.on_ray and options.max_minutes is not None:
-        parser.error("--max-minutes is not for Ray, which can be stopped at any time")
     if options.objective == "val_accuracy" and 1.0 not in options.factors:
         parser.error("val_accuracy is of size factor 1, which --factors must contain")
     name = f"search-{options.dataset}-{options.tuner}"

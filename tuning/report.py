@@ -10,21 +10,17 @@ _SHOWN = 10
 
 
 def trained_trials(tuner: keras_tuner.Tuner) -> list[Trial]:
-    """Those that neither failed nor were over the budget, the best first."""
+    """Those that have not failed, the best first."""
     best_first = tuner.oracle.get_best_trials(len(tuner.oracle.trials))
-    done = (trial for trial in best_first if trial.status == "COMPLETED")
-    return [trial for trial in done if not _metric(trial, "over_budget")]
+    return [trial for trial in best_first if trial.status == "COMPLETED"]
 
 
 def report(tuner: keras_tuner.Tuner) -> str:
     """Markdown: how many trials there were, and a table of the ten best."""
     ended = [tuner.oracle.trials[name] for name in tuner.oracle.end_order]
-    done = sum(trial.status == "COMPLETED" for trial in ended)
     trained, name = trained_trials(tuner), tuner.oracle.objective.name
-    counts = (
-        f"{len(ended)} trials: {len(trained)} trained, {done - len(trained)} not "
-        f"trained because they were over the budget, {len(ended) - done} failed."
-    )
+    failed = len(ended) - len(trained)
+    counts = f"{len(ended)} trials: {len(trained)} trained, {failed} failed."
     columns = [_columns(trial, name) for trial in trained[:_SHOWN]]
     names = dict.fromkeys(name for column in columns for name in column)
     rows = [[column.get(name, "–") for name in names] for column in columns]
@@ -32,14 +28,12 @@ def report(tuner: keras_tuner.Tuner) -> str:
 
 
 def plot_trials(tuner: keras_tuner.Tuner) -> Figure:
-    """The objective against ratio, pooling and compute, a dot for each network."""
+    """The objective against ratio, pooling and size, a dot for each network."""
     trials = trained_trials(tuner)
     against = {
         "ratio r": [trial.hyperparameters["ratio"] for trial in trials],
         "pooling over scales": [t.hyperparameters["scale_pooling"] for t in trials],
-        "million multiply-adds per image (estimate)": [
-            _metric(trial, "multiply_adds") / 1e6 for trial in trials
-        ],
+        "parameters": [_parameters(trial) for trial in trials],
     }
     figure = Figure((11, 3.6), dpi=150, layout="constrained")
     plots = figure.subplots(1, len(against), sharey=True)
@@ -57,8 +51,7 @@ def _columns(trial: Trial, objective: str) -> dict[str, str]:
     columns = {
         "trial": trial.trial_id,
         objective: f"{trial.score:.4f}",
-        "parameters": f"{_metric(trial, 'parameters'):,.0f}",
-        "multiply-adds": f"{_metric(trial, 'multiply_adds') / 1e6:,.1f}M",
+        "parameters": f"{_parameters(trial):,.0f}",
         "widths": ", ".join(str(values[name]) for name in ("stem_width", *blocks)),
     }
     for name, value in values.items():
@@ -68,5 +61,5 @@ def _columns(trial: Trial, objective: str) -> dict[str, str]:
     return columns
 
 
-def _metric(trial: Trial, name: str) -> float:
-    return trial.metrics.get_last_value(name)
+def _parameters(trial: Trial) -> float:
+    return trial.metrics.get_last_value("parameters")

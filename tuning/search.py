@@ -2,7 +2,7 @@
 
     python tuning/search.py
     python tuning/search.py --dataset mnist --data-dir data --tuner bayesian \\
-        --max-trials 30 --max-minutes 120 --limit 5000
+        --max-trials 30 --limit 5000
 
 The first takes some minutes on two cores. The folder `--out` (by default
 `runs/search-<dataset>-<tuner>`) gets the trials, a table of the best ones (trials.md),
@@ -10,9 +10,10 @@ pictures of all (trials.png) and the best network, which examples/evaluate.py te
 
     python examples/evaluate.py runs/search-digits-random/model.keras --dataset digits
 
-The same command goes on after an interruption, and with more `--max-trials` after the
-end. By default each trial trains one scale channel, and tests the network with all of
-them that is made from it; `--single-scale-epochs` below `--epochs` trains that too.
+Interrupted by Ctrl-C, it writes what there is so far. The same command goes on, and
+with more `--max-trials` after the end. By default each trial trains one scale channel,
+and tests the network with all of them that is made from it; `--single-scale-epochs`
+below `--epochs` trains that too.
 
 With Ray (`pip install keras_gdrn[ray]`), each trial has a process of its own: several
 at the same time on this machine, with a GPU each where there are any, or on a cluster
@@ -33,7 +34,6 @@ import argparse
 import dataclasses
 import os
 import sys
-import time
 from pathlib import Path
 
 # Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
@@ -48,14 +48,7 @@ from report import plot_trials, report, trained_trials
 
 from keras_gdrn.commands import errors_in_one_line, replacing
 from keras_gdrn.data import DATASETS
-from keras_gdrn.training import (
-    RECIPES,
-    OutOfTime,
-    Recipe,
-    TimeLimit,
-    claim_folder,
-    lock_folder,
-)
+from keras_gdrn.training import RECIPES, Recipe, claim_folder, lock_folder
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, search_on_ray
 
 # The recipe whose augmentation suits the images; digits are not augmented.
@@ -67,30 +60,18 @@ AUGMENTED = {
 }
 
 
-class SeededAndTimed:
-    """A tuner whose trials draw numbers of their own, and which stops in time.
+class Seeded:
+    """A tuner whose trials draw numbers of their own, and which tells their errors.
 
-    A trial that is run again draws the same numbers, and so does another process. It
-    stops before a trial that would not end before `limit`, and tells errors.
+    A trial that is run again draws the same numbers, and so does another process.
     """
-
-    limit = TimeLimit()
 
     def run_trial(self, trial, *args, seed, **kwargs):
         of_trial = np.random.SeedSequence([seed, int(trial.trial_id)])
         keras.utils.set_random_seed(int(of_trial.generate_state(1)[0]))
         return super().run_trial(trial, *args, seed=seed, **kwargs)
 
-    def pre_create_trial(self):
-        if self.limit.is_reached() and self.remaining_trials != 0:
-            raise OutOfTime("Out of time")
-
-    def on_trial_begin(self, trial):
-        self.trial_begun = time.perf_counter()
-        super().on_trial_begin(trial)
-
     def on_trial_end(self, trial):
-        self.limit.took(time.perf_counter() - self.trial_begun)
         if trial.message:
             print(f"Trial {trial.trial_id} failed: {trial.message.splitlines()[-1]}")
         super().on_trial_end(trial)
@@ -107,21 +88,25 @@ def main() -> None:
         tuner = make_tuner(options, hypermodel)
         try:
             search(tuner, options, tests)
-        except OutOfTime as reason:
-            print(f"{reason}; the same command goes on")
+        except KeyboardInterrupt:
+            print("\nInterrupted; the same command goes on")
         write(tuner, options.out)
 
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
     """All that decides the result, but for how long the search goes on, and where."""
-    given = dict(vars(options))
-    for name in (
-        *("out", "data_dir", "max_trials", "max_minutes"),
-        *("on_ray", "parallel", "ray", "cpus", "gpus"),
-    ):
-        del given[name]
+    places = (
+        "out",
+        "data_dir",
+        "max_trials",
+        "on_ray",
+        "parallel",
+        "ray",
+        "cpus",
+        "gpus",
+    )
     return {
-        **given,
+        **{name: of for name, of in vars(options).items() if name not in places},
         "space": dataclasses.asdict(hypermodel.space),
         "recipe": dataclasses.asdict(hypermodel.base_recipe),
     }
@@ -145,8 +130,6 @@ def make_hypermodel(options: argparse.Namespace) -> GaussDerResNetHyperModel:
         space=space.only(*options.only) if options.only else space,
         recipe=recipe(options),
         single_scale_epochs=options.single_scale_epochs,
-        max_parameters=options.max_parameters,
-        max_multiply_adds=options.max_multiply_adds,
     )
 
 
@@ -160,7 +143,7 @@ def make_tuner(
         # By default three for each hyperparameter are drawn, which is often all.
         length["num_initial_points"] = max(3, options.max_trials // 3)
 
-    class SearchTuner(SeededAndTimed, TUNERS[options.tuner]):
+    class SearchTuner(Seeded, TUNERS[options.tuner]):
         """One of Keras Tuner's."""
 
     tuner = SearchTuner(
@@ -186,7 +169,6 @@ def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -
         named = {name: getattr(options, name) for name in ("parallel", "cpus", "gpus")}
         search_on_ray(tuner, **given, address=options.ray, **named)
     else:
-        tuner.limit = TimeLimit(options.max_minutes)
         # A progress bar on a terminal, one line for each epoch in a log file.
         tuner.search(**given, verbose=1 if sys.stdout.isatty() else 2)
 

@@ -38,6 +38,7 @@ class Experiment:
     test_canvas: int | None = None  # pixels; by default the data set's
     test_limit: int | None = None  # test images of each size; by default all
     plain: bool = False  # a plain residual network of the same widths instead
+    zoomed: bool = False  # the plain network is trained on images of all sizes
     separate_statistics: bool = False  # each scale channel is normalized by itself
 
 
@@ -107,9 +108,9 @@ def _of_dataset(dataset: str) -> None:
     recipe, _ = _label_smoothing(dataset, network.scale_pooling)
     single = RECIPES[f"rescaled_{dataset}_single"]
 
-    def add(suffix: str, what: str, how: Recipe, plain: bool = False, **of) -> None:
+    def add(suffix: str, what: str, how: Recipe, **of) -> None:
         changed = replace(network, **of)
-        _add(f"{dataset}_{suffix}", what, dataset, changed, how, plain=plain)
+        _add(f"{dataset}_{suffix}", what, dataset, changed, how)
 
     zero = "without_zero_order" if network.zero_order else "zero_order"
     changed = not network.zero_order
@@ -117,7 +118,15 @@ def _of_dataset(dataset: str) -> None:
     add("single", "A.1, one scale channel", single, sigma0=(1.0,))
     what = "beyond the paper: layers instead of residual blocks"
     add("without_residual", what, recipe, residual=False)
-    add("plain", "control: plain residual network", single, plain=True)
+    _controls(dataset, network, single)
+
+
+def _controls(dataset: str, network: Architecture, how) -> None:
+    """Plain networks, on images of one size and of all."""
+    what, plain = "control: plain residual network", {"plain": True}
+    _add(f"{dataset}_plain", what, dataset, network, how, **plain)
+    what += " on zoomed images"
+    _add(f"{dataset}_plain_zoomed", what, dataset, network, how, **plain, zoomed=True)
 
 
 def _mnist() -> None:
@@ -125,9 +134,7 @@ def _mnist() -> None:
     network = replace(ARCHITECTURES["rescaled_fashion_mnist"], boundary="symmetric")
     stages = _pretrained("rescaled_fashion_mnist", augmentation=Augmentation())
     _add("mnist", "beyond the paper: MNIST", "mnist", network, stages)
-    control = (replace(stages[0], name="training"),)
-    what = "control: plain residual network"
-    _add("mnist_plain", what, "mnist", network, control, plain=True)
+    _controls("mnist", network, (replace(stages[0], name="training"),))
 
 
 def _digits() -> None:

@@ -42,7 +42,7 @@ from experiments import EXPERIMENTS, Experiment
 from figures import FIGURES, draw, listing
 from images import Source
 from records import curves, over_seeds, read_records, report
-from run import hours, parts, run
+from run import network, parts, run
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.models import HEAD_INITIALIZERS
@@ -122,7 +122,7 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
     experiment = chosen(name, options)
     with lock_folder(out):
         # First, as a network that cannot be made should leave no settings behind.
-        time = hours(experiment)
+        network(experiment, experiment.stages[-1].sigma0, options.seed)
         done = (out / "results.json").exists()
         # A run that is complete needs no images.
         needed = [] if done and not options.source.h5 else parts(experiment)
@@ -132,7 +132,7 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
             print((out / "results.md").read_text(encoding="utf-8"))
             print(f"This run is complete; its results are in {out}")
             return
-        print(f"{name}: about {time:,.1f} h of one core of an AMD EPYC")
+        print(f"{name}, in {out}")
         run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
 
 

@@ -22,7 +22,7 @@ from keras_gdrn.data import DATASETS
 from keras_gdrn.evaluation import scale_generalization, scale_selection_histogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
 from keras_gdrn.training import on_devices, train_in_stages
-from keras_gdrn.tuning import multiply_adds, parameters
+from keras_gdrn.tuning import parameters
 from keras_gdrn.visualization import (
     plot_scale_generalization,
     plot_scale_selection_histogram,
@@ -31,9 +31,6 @@ from keras_gdrn.visualization import (
 
 # A progress bar on a terminal, one line for each epoch in a log file.
 VERBOSE = 1 if sys.stdout.isatty() else 2
-# Multiply-adds a second of one core of an AMD EPYC in a training step of the larger
-# networks, as `benchmarks/run.py` has measured it (docs/guide.md).
-SPEED = 40e9
 # Of a test: images at a time, and bytes of the widest map of all of them.
 TEST_BATCH, MAP_BYTES = 50, 2**29
 
@@ -118,9 +115,26 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
             seed=options.seed,
             max_minutes=options.max_minutes,
             after_stage=after_stage,
+            callbacks=[Hours()],
             verbose=VERBOSE,
         )
     return weights, seconds
+
+
+class Hours(keras.callbacks.Callback):
+    """Says early how long a stage takes, by steps 5 to 10 of its first epoch."""
+
+    def on_train_begin(self, logs=None):
+        self.first = True
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self.first and batch == 5:
+            self.start = time.perf_counter()
+        elif self.first and batch == 10:
+            epochs, steps = self.params["epochs"], self.params["steps"]
+            hours = epochs * steps * (time.perf_counter() - self.start) / 5 / 3600
+            print(f"{epochs} epochs take about {hours:.1f} h", flush=True)
+            self.first = False
 
 
 def take_over(stages: Sequence[Stage], other: Path, out: Path) -> None:
@@ -139,7 +153,8 @@ def network(experiment: Experiment, sigma0: Sequence[float], seed: int) -> keras
     keras.utils.set_random_seed(seed)
     of = experiment.network
     if experiment.plain:
-        return plain_resnet(of.input_shape, of.classes, of.widths)
+        shapes = of.input_shape, of.classes, of.widths
+        return plain_resnet(*shapes, zoomed=experiment.zoomed)
     return gauss_der_resnet(**{**dataclasses.asdict(of), "sigma0": sigma0})
 
 
@@ -176,22 +191,6 @@ def parts(experiment: Experiment) -> list[Part]:
     training = ("train+validation", 1.0, experiment.network.input_shape[:2])
     side = test_side(experiment)
     return [training, *(("test", factor, side) for factor in experiment.factors)]
-
-
-def hours(experiment: Experiment) -> float:
-    """Of the training on one core of an AMD EPYC, within a factor of three.
-
-    A step takes as long as three forward passes; small networks take longer, and a
-    plain one, whose passes are counted as those of the scale channels, takes less.
-    """
-    experiment = dataclasses.replace(experiment, plain=False)
-    operations = sum(
-        stage.recipe.epochs
-        * images_of(experiment, stage)
-        * multiply_adds(network(experiment, stage.sigma0, 0))
-        for stage in experiment.stages
-    )
-    return 3 * operations / SPEED / 3600
 
 
 def images_of(experiment: Experiment, stage: Stage) -> int:

@@ -17,8 +17,19 @@ from keras_gdrn.evaluation._test_data import check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
 from keras_gdrn.training._model import compile_by
-from keras_gdrn.tuning._cost import multiply_adds, parameters
 from keras_gdrn.tuning._search_space import SearchSpace
+
+
+def parameters(model: keras.Model) -> int:
+    """The number of trainable parameters, which is what the paper counts.
+
+    Args:
+        model: Any model that is built.
+
+    Returns:
+        The number.
+    """
+    return sum(math.prod(weight.shape) for weight in model.trainable_weights)
 
 
 class GaussDerResNetHyperModel(keras_tuner.HyperModel):
@@ -27,11 +38,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     Every trial returns `val_accuracy`, the accuracy on validation images of size
     factor 1, and over all size factors of the validation data `val_mean_accuracy` and
     `val_min_accuracy`. These are the objectives, to be maximized. It also returns
-    `parameters`, `multiply_adds` (per image and forward pass, an estimate) and
-    `over_budget`.
-
-    A network that is beyond the budget is not trained: the trial ends with accuracies
-    of zero. (It does not fail: three failed trials in a row would stop the search.)
+    `parameters`. (To leave large networks out, see Keras Tuner's `max_model_size`.)
     Scale channels whose last layer would reach beyond the image are left out.
 
     Args:
@@ -43,7 +50,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         single_scale_epochs: So many epochs train one scale channel, at σ_0 = 1; the
             network with all of them is made from it, and trained for the other
             epochs, if there are any, at half the learning rate (Appendix A.4).
-        max_parameters, max_multiply_adds: The budget of a network; by default none.
         **network: Further arguments of `gauss_der_resnet`, which are not searched.
 
     Raises:
@@ -65,8 +71,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         space: SearchSpace | None = None,
         recipe: Recipe = RECIPES["rescaled_cifar10"],
         single_scale_epochs: int = 0,
-        max_parameters: int | None = None,
-        max_multiply_adds: int | None = None,
         **network: Any,
     ):
         super().__init__()
@@ -76,7 +80,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         self.space = space or SearchSpace.for_images(self._side)
         self.base_recipe = recipe
         self.single_scale_epochs = single_scale_epochs
-        self.budget = {"parameters": max_parameters, "multiply_adds": max_multiply_adds}
         self.network = network
         ratio, blocks = max(self.space.ratio), max(self.space.blocks)
         if space is not None and ratio ** (blocks + 1) > self._side:
@@ -123,7 +126,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         callbacks: Sequence[keras.callbacks.Callback] = (),
         **options: Any,
     ) -> dict[str, float]:
-        """Train the model and return its accuracies, unless it is over the budget.
+        """Train the model and return its accuracies.
 
         Args:
             hp, model: Hyperparameters and model of a trial.
@@ -144,34 +147,26 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 size of a batch is not among them: `SearchSpace(batch_size=(32,))`.
 
         Returns:
-            The objectives and the cost of the network, by name.
+            The objectives and the number of parameters, by name.
 
         Raises:
             keras_tuner.errors.FatalValueError: If an argument does not fit. It ends the
                 search.
         """
-        cost = {"parameters": parameters(model), "multiply_adds": multiply_adds(model)}
-        limits = {name: most for name, most in self.budget.items() if most is not None}
-        over_budget = any(cost[name] > most for name, most in limits.items())
         epochs_here = []  # in this process
         note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
         options |= {"seed": seed, "out": out, "callbacks": [*callbacks, note]}
         with errors_end_the_search():
             data, tests = _data(x, y, validation_data, validation_split)
             check_datasets(model, tests)
-            if over_budget:
-                print(f"Not trained: {cost} is over the budget, {limits}")
-            else:
-                epochs = epochs or self.base_recipe.epochs
-                stages = self._stages(hp, epochs, initial_epoch)
-                train_in_stages(model, stages, data, **options)
+            epochs = epochs or self.base_recipe.epochs
+            stages = self._stages(hp, epochs, initial_epoch)
+            train_in_stages(model, stages, data, **options)
         if not epochs_here:  # but perhaps in one that was killed afterwards
             pass_through(callbacks, model)
-        accuracies = dict.fromkeys(tests, 0.0)
-        if not over_budget:
-            found = scale_generalization(model, tests)
-            accuracies = dict(zip(found.factors, found.accuracies, strict=True))
-        return {**cost, "over_budget": int(over_budget), **_objectives(accuracies)}
+        found = scale_generalization(model, tests)
+        accuracies = dict(zip(found.factors, found.accuracies, strict=True))
+        return {"parameters": parameters(model), **_objectives(accuracies)}
 
     def _stages(
         self, hp: keras_tuner.HyperParameters, epochs: int, first: int

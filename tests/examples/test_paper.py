@@ -26,11 +26,24 @@ def test_each_experiment_of_the_paper_is_there():
     for dataset in RESCALED:
         ends = ("", "_separable", "_dense", "_pretrained")
         wanted |= {f"{dataset}_{p}{end}" for p in POOLINGS for end in ends}
-        ends = ("single", "without_residual", "plain")
+        ends = ("single", "without_residual", "plain", "plain_zoomed")
         wanted |= {f"{dataset}_{end}" for end in ends}
     assert wanted <= set(EXPERIMENTS)
     assert sum(name.endswith("label_smoothing") for name in EXPERIMENTS) == 9 + 1
     assert sum("zero_order" in name for name in EXPERIMENTS) == 3 + 1
+
+
+def test_plain_networks_see_one_size_or_all(paper):
+    images = np.random.default_rng(0).random((4, 64, 64, 3), dtype="float32")
+    changes = []
+    for name in (CONTROL, f"{CONTROL}_zoomed"):
+        experiment = within(EXPERIMENTS[name], "small")
+        model = paper("run").network(experiment, (), seed=0)
+        once, again = (model(images, training=True) for _ in range(2))
+        changes.append(float(np.abs(once - again).max()))
+        twice = [model.predict(images, verbose=0) for _ in range(2)]
+        np.testing.assert_array_equal(*twice)
+    assert changes[0] < 1e-5 < changes[1]
 
 
 def test_networks_and_recipes_are_the_papers():

@@ -29,7 +29,7 @@ def reproduce(paper, main):
         return main(module, *arguments)
 
     def instead(function):
-        module.run, module.hours = function, lambda _: 2.0
+        module.run = function
 
     return types.SimpleNamespace(run=run, instead=instead, module=module)
 
@@ -97,6 +97,17 @@ def test_a_run_in_parts_and_its_table(reproduce, tmp_path):
     printed = reproduce.run("--collect", f"runs/{name}-smoke", "--out", "curves.png")
     assert f"reproduce.py {name} --budget smoke" in printed
     assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+def test_how_long_a_stage_takes_is_told_once(paper, monkeypatch, capsys):
+    module, hours = paper("run"), paper("run").Hours()
+    now = iter([100.0, 110.0])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(now))
+    hours.set_params({"epochs": 3, "steps": 600})
+    hours.on_train_begin()
+    for batch in (*range(12), *range(12)):
+        hours.on_train_batch_begin(batch)
+    assert capsys.readouterr().out == "3 epochs take about 1.0 h\n"
 
 
 @pytest.mark.slow
@@ -231,7 +242,7 @@ def test_a_figure_is_drawn_from_runs_of_its_own(name, reproduce, tmp_path, monke
     command = ("--figure", name, *SMOKE, "--out", ".", "--max-minutes")
     printed = reproduce.run(*command, 0)
     assert list(ran) == [runs[0]] and "Out of time" in printed
-    assert f"{runs[0]}: about" in printed  # before it begins
+    assert f"{runs[0]}, in {runs[0]}-smoke" in printed  # before it begins
     reproduce.run(*command, 1e6)
     assert list(ran) == list(runs)
     if name == "dense_cifar10":

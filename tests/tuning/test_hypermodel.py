@@ -10,12 +10,7 @@ from keras_tuner.errors import FatalError
 
 from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.training import Recipe
-from keras_gdrn.tuning import (
-    GaussDerResNetHyperModel,
-    _hypermodel,
-    multiply_adds,
-    parameters,
-)
+from keras_gdrn.tuning import GaussDerResNetHyperModel, _hypermodel, parameters
 from tests.tuning._tiny import TINY
 
 FIXED = dataclasses.replace(TINY, ratio=(1.5,), width=(3,)).only()
@@ -61,28 +56,7 @@ def test_trials_go_on_from_others_and_the_best_model_is_the_one_that_was_judged(
         "val_min_accuracy": pytest.approx(min(accuracies)),
         "val_accuracy": pytest.approx(accuracies[0]),
         "parameters": parameters(model),
-        "multiply_adds": multiply_adds(model),
-        "over_budget": 0,
     }
-
-
-def test_networks_over_the_budget_do_not_stop_a_search(
-    tiny_images, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(keras.Model, "fit", lambda *_, **__: pytest.fail("trained"))
-    space = dataclasses.replace(FIXED, stem_width=(2, 3, 4, 5)).only("stem_width")
-    search = keras_tuner.GridSearch(
-        *(hypermodel_of(space, max_parameters=10), "val_accuracy"), directory=tmp_path
-    )
-    search.search(tiny_images, validation_data=tiny_images, verbose=0)
-    assert "is over the budget, {'parameters': 10}" in capsys.readouterr().out
-    trials = search.oracle.trials.values()
-    found = [(t.score, t.metrics.get_last_value("over_budget")) for t in trials]
-    assert found == [(0, 1)] * 4
-    search.get_best_models(1)  # there is a checkpoint
-    hypermodel = hypermodel_of(max_multiply_adds=10)
-    found = hypermodel.fit(*built(hypermodel), *tiny_images, validation_split=0.5)
-    assert found["over_budget"] == 1 and found["multiply_adds"] > 10
 
 
 def test_scale_channels_beyond_the_image_are_left_out():

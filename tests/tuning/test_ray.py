@@ -60,6 +60,16 @@ def search(folder, trials, run):
     return Waiting(**named, max_trials=trials)
 
 
+class Images:
+    """An array, once it has been sent; it counts how often it was."""
+
+    sent = 0
+
+    def __reduce__(self):
+        self.sent += 1
+        return np.ones, (1000, "float32")
+
+
 @pytest.fixture(autouse=True)
 def processes_of_numpy(monkeypatch):
     """They load in a third of the time that TensorFlow takes, which is loaded here."""
@@ -117,7 +127,10 @@ def assert_all_have_ended_once(tuner, folder):
 def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
     on_this_machine, tmp_path, capsys, request
 ):
-    """The latter is interrupted by Ctrl-C, and is the next one afterwards."""
+    """The latter is interrupted by Ctrl-C, and is the next one afterwards.
+
+    Images are sent once, to three processes; and the oracle wants to wait at first.
+    """
     # A shell has programs in the background ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
@@ -139,10 +152,17 @@ def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
             os.kill(os.getpid(), signal.SIGINT)
 
     tuner, thread = search(tmp_path, 2, run), threading.Thread(target=user)
+    images, answers, populate = Images(), ["IDLE"], tuner.oracle.populate_space
+
+    def populate_space(trial_id):
+        return {"status": answers.pop()} if answers else populate(trial_id)
+
+    tuner.oracle.populate_space = populate_space
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        search_on_ray(tuner, np.ones(1000, "float32"), cpus=1.5, gpus=0.5)
+        search_on_ray(tuner, images, cpus=1.5, gpus=0.5)
     thread.join()
+    assert images.sent == 1 and not answers
     for file, variables in seen.items():  # at the same time
         expected = {
             "CUDA_VISIBLE_DEVICES": "0",
