@@ -70,23 +70,15 @@ def test_published_accuracies():
     assert best["emoji", 1][0] == "ensemble" and best["mnist", 4][0] == "pixel_pool"
 
 
-def test_mnist_is_as_described(mnist_dir):
-    images, labels = stir_arrays("mnist", "test", [17, 64], data_dir=mnist_dir)
-    assert images.shape == (1000, 64, 64, 1)
-    np.testing.assert_array_equal(labels, np.tile(np.repeat(np.arange(10), 50), 2))
-    assert images.min(axis=(1, 2)).max() == 0
-    assert images.max(axis=(1, 2)).min() >= 254 / 255
-    # A digit has 20 of the 28 pixels; small ones are anywhere.
-    small, large = np.split(images[..., 0] > 0.5, 2)
-    assert 10 < np.mean([np.ptp(np.flatnonzero(i.any(1))) for i in small]) < 14
-    assert 40 < np.mean([np.ptp(np.flatnonzero(i.any(1))) for i in large]) < 50
-    assert small[:, :8].any() and small[:, -8:].any()
-
-
-def test_splits_of_mnist_have_no_image_in_common(mnist_dir):
-    options = {"sizes": 64, "data_dir": mnist_dir}  # all at the same position
-    images = [stir_arrays("mnist", split, **options)[0] for split in SPLITS]
-    assert len({image.tobytes() for image in np.concatenate(images)}) == 1500
+def test_mnist_has_fifty_of_each_digit_in_each_split(mnist_dir):
+    images = []
+    for split in SPLITS:
+        made, labels = stir_arrays("mnist", split, [64, 17], data_dir=mnist_dir)
+        assert made.shape == (1000, 64, 64, 1)
+        np.testing.assert_array_equal(labels, np.tile(np.repeat(np.arange(10), 50), 2))
+        images += [image.tobytes() for image in made[:500]]  # all at one position
+        assert made[500:, :8].any() and made[500:, -8:].any()
+    assert len(set(images)) == 1500
 
 
 # Deviations of the levels in every eighth row, as scikit-image 0.26 makes the images:
