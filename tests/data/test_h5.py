@@ -135,11 +135,13 @@ def test_shuffled_images_however_they_are_stored(tmp_path, options):
     np.testing.assert_allclose(images[:, 0, 0, 0], labels / 1000, atol=1e-6)
 
 
-def test_what_the_cubic_overshoots_is_clipped(tmp_path):
+def test_what_the_cubic_overshoots_is_clipped_and_integers_are_of_255(tmp_path):
     images = GOOD + np.array([0.5, -0.28, 1.28])[:, None, None, None]
     write(tmp_path / "a_scte1p000.h5", x_test=images, y_test=CLASSES)
     found, _ = read_h5(tmp_path / "a_scte1p000.h5")["test"]
     np.testing.assert_array_equal(found[:, 0, 0, 0], [0.5, 0, 1])
+    dark = write(tmp_path / "b.h5", x_test=GOOD.astype(int) + 1, y_test=CLASSES)
+    assert read_h5(dark)["test"][0].max() == np.float32(1 / 255)
 
 
 def test_other_files_are_other_data(tmp_path):

@@ -129,6 +129,7 @@ def test_published_file_is_read(tmp_path, channels):
         ({"imgs": np.zeros((3, 48, 9, 2, 32, 32), "uint8")}, "9, 2, 32, 32"),
         ({"imgs": np.zeros((48, 9, 2, 64, 64), "uint8")}, "48, 9, 2, 64, 64"),
         ({"imgs": np.zeros(5, "uint8")}, r"uint8 \(5,\)"),
+        ({"imgs": np.zeros((*LABELS.shape, 64, 64), "float32")}, "float32"),
         ({"lbls": LABELS[:2]}, "2, 48, 9, 2"),
         ({"lbls": LABELS // 2}, "5 classes"),
         ({"lbls": np.array([None, 1])}, "Object arrays"),
