@@ -5,14 +5,20 @@
 
 import runpy
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 TENSORFLOW = ("tensorflow", "tensorflow_datasets")
 
 
 def block(*names: str) -> None:
-    """From now on, to import a package of these names is an error."""
-    sys.modules.update(dict.fromkeys(names))
+    """From now on, no package of these names is found."""
+    find = PathFinder.find_spec
+
+    def find_others(name, path=None, target=None):
+        return None if name in names else find(name, path, target)
+
+    PathFinder.find_spec = find_others
 
 
 if __name__ == "__main__":
