@@ -30,7 +30,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
-from stir_networks import OURS, PEERS, SCALES, lit, of_scenario, resized
+from stir_networks import OURS, PEERS, SCALES, lit, of_scenario
 from stir_report import picture, table
 
 from keras_gdrn.commands import errors_in_one_line, positive
@@ -79,9 +79,9 @@ def run(options) -> dict:
     network, sizes = of_scenario(options.network, scenario), STIR_SCENARIOS[scenario]
     images, labels = load(options, "train", sizes, network.side)
     images, labels = images.reshape(-1, *images.shape[2:]), labels.ravel()
-    if network.copies:
-        images = resized(images, network.copies, options.seed)
-        labels = np.tile(labels, network.copies)
+    if copies := network.copies.get(data):
+        images = network.copied(images, copies, options.seed)
+        labels = np.tile(labels, copies)
     epochs = options.epochs or network.epochs[data]
     recipe = Recipe(epochs, batch_size=24, learning_rate=network.learning_rate)
     keras.utils.set_random_seed(options.seed)

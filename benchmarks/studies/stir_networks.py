@@ -1,8 +1,9 @@
 """What `stir.py` trains: the package's network, and what one would take instead.
 
-All end in the maximum over all positions and have about as many weights. The peers are
-a plain network of 3×3 convolutions, alone; with objects that are resized in training to
-any size; and applied to the image at nine sizes, the largest score of all.
+All end in the maximum over all positions and have about as many weights. The package's
+network sees each digit of MNIST turned a little, four times. The peers are a plain
+network of 3×3 convolutions, alone; with objects that are resized in training to any
+size; and applied to the image at nine sizes, the largest score of all.
 """
 
 import dataclasses
@@ -13,6 +14,7 @@ import numpy as np
 from foveation import Foveation
 from keras import layers
 from PIL import Image
+from scipy.ndimage import affine_transform
 
 from keras_gdrn.data import STIR_SIZES
 from keras_gdrn.layers import ScaleChannels, ScalePooling
@@ -20,6 +22,45 @@ from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
 
 OURS, SIDE = "gauss_der", 64
 SCALES = tuple(2 ** (k / 2) for k in range(-2, 4))
+
+
+def turned(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
+    """So many copies of each, its object turned by up to 15° and sheared by .15."""
+    random = np.random.default_rng(seed)
+    made = np.empty((copies, *images.shape), "float32")
+    for index in np.ndindex(made.shape[:2]):
+        image = images[index[1]]
+        turn, shear = random.uniform(-1, 1, 2) * (np.pi / 12, 0.15)
+        rotation = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+        matrix = np.array(rotation) @ [[1, 0], [shear, 1]]
+        middle = np.array([(part.start + part.stop - 1) / 2 for part in lit(image)])
+        offset = middle - matrix @ middle
+        made[index][..., 0] = affine_transform(image[..., 0], matrix, offset, order=1)
+    return made.reshape(-1, *images.shape[1:])
+
+
+def resized(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
+    """So many copies of each, its object of any of the sizes, anywhere."""
+    random = np.random.default_rng(seed)
+    made = np.zeros((copies, *images.shape[:3]), "float32")
+    for index in np.ndindex(made.shape[:2]):
+        rows, columns = lit(images[index[1]])
+        part = images[index[1], rows, columns, 0]
+        scale = random.choice(STIR_SIZES) / max(part.shape)
+        height, width = (max(1, round(scale * length)) for length in part.shape)
+        object_ = Image.fromarray(part).resize(
+            (width, height), Image.Resampling.BICUBIC
+        )
+        y, x = (random.integers(SIDE + 1 - length) for length in (height, width))
+        made[index][y : y + height, x : x + width] = np.clip(object_, 0, 1)
+    return made.reshape(-1, *images.shape[1:])
+
+
+def lit(image: np.ndarray) -> tuple[slice, slice]:
+    """The rows and the columns of what is not black."""
+    ends = (np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2)))
+    rows, columns = (slice(first, last + 1) for first, last in ends)
+    return rows, columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +72,8 @@ class Network:
         epochs: On emoji and on MNIST.
         side: Of the training images.
         learning_rate: The highest one.
-        copies: Of each training image, resized; 0 for the images as they are.
+        copies: Of each training image, by data; none for the images as they are.
+        copied: Makes them.
         tested: The trained network as it is tested, on 64×64 pixels.
         trained_sigma0: Initial scales in training, of those in `SCALES`.
     """
@@ -40,7 +82,8 @@ class Network:
     epochs: dict[str, int]
     side: int = SIDE
     learning_rate: float = 0.01
-    copies: int = 0
+    copies: dict[str, int] = dataclasses.field(default_factory=dict)
+    copied: Callable[..., np.ndarray] = turned
     tested: Callable[[keras.Model], keras.Model] = lambda model: model
     trained_sigma0: tuple[float, ...] = ()
 
@@ -49,7 +92,9 @@ def of_scenario(name: str, scenario: int) -> Network:
     return GAUSS_DER[scenario] if name == OURS else PEERS[name]
 
 
-def gauss_der(trained: slice, side: int, emoji: int, mnist: int) -> Network:
+def gauss_der(
+    trained: slice, side: int, emoji: int, mnist: int, turned: int
+) -> Network:
     def build(classes: int) -> keras.Model:
         return gauss_der_resnet(
             (side, side, 1),
@@ -64,17 +109,17 @@ def gauss_der(trained: slice, side: int, emoji: int, mnist: int) -> Network:
     def at_all_scales(model: keras.Model) -> keras.Model:
         return with_sigma0(with_input_shape(model, (SIDE, SIDE, 1)), SCALES)
 
-    epochs = {"emoji": emoji, "mnist": mnist}
-    options = {"side": side, "trained_sigma0": SCALES[trained]}
+    epochs, copies = {"emoji": emoji, "mnist": mnist}, {"mnist": turned}
+    options = {"side": side, "trained_sigma0": SCALES[trained], "copies": copies}
     return Network(build, epochs, tested=at_all_scales, **options)
 
 
-# Epochs on emoji were chosen on the validation split; those on MNIST are a guess.
+# Chosen on the validation split, for MNIST that of the first scenario.
 GAUSS_DER = {
-    1: gauss_der(slice(1, 3), 40, emoji=10, mnist=2),
-    2: gauss_der(slice(3, 5), 56, emoji=6, mnist=2),
-    3: gauss_der(slice(4, 6), SIDE, emoji=6, mnist=2),
-    4: gauss_der(slice(0, 6), SIDE, emoji=4, mnist=1),
+    1: gauss_der(slice(1, 3), 40, emoji=10, mnist=1, turned=4),
+    2: gauss_der(slice(3, 5), 56, emoji=6, mnist=1, turned=4),
+    3: gauss_der(slice(4, 6), SIDE, emoji=6, mnist=1, turned=4),
+    4: gauss_der(slice(0, 6), SIDE, emoji=4, mnist=1, turned=1),
 }
 
 
@@ -101,31 +146,11 @@ def pyramid(classes: int) -> keras.Model:
 PEERS = {
     "cnn": Network(cnn, {"emoji": 45, "mnist": 10}),
     "cnn_resized": Network(
-        cnn, {"emoji": 10, "mnist": 4}, learning_rate=0.003, copies=10
+        cnn,
+        {"emoji": 10, "mnist": 4},
+        learning_rate=0.003,
+        copies={"emoji": 10, "mnist": 10},
+        copied=resized,
     ),
     "pyramid": Network(pyramid, {"emoji": 30, "mnist": 3}, learning_rate=0.003),
 }
-
-
-def resized(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
-    """So many copies of each, its object of any of the sizes, anywhere."""
-    random = np.random.default_rng(seed)
-    made = np.zeros((copies, *images.shape[:3]), "float32")
-    for index in np.ndindex(made.shape[:2]):
-        rows, columns = lit(images[index[1]])
-        part = images[index[1], rows, columns, 0]
-        scale = random.choice(STIR_SIZES) / max(part.shape)
-        height, width = (max(1, round(scale * length)) for length in part.shape)
-        object_ = Image.fromarray(part).resize(
-            (width, height), Image.Resampling.BICUBIC
-        )
-        y, x = (random.integers(SIDE + 1 - length) for length in (height, width))
-        made[index][y : y + height, x : x + width] = np.clip(object_, 0, 1)
-    return made.reshape(-1, *images.shape[1:])
-
-
-def lit(image: np.ndarray) -> tuple[slice, slice]:
-    """The rows and the columns of what is not black."""
-    ends = (np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2)))
-    rows, columns = (slice(first, last + 1) for first, last in ends)
-    return rows, columns
