@@ -24,22 +24,18 @@ def command(monkeypatch, capsys):
         path, arguments = ROOT / command, list(map(str, given))
         capsys.readouterr()  # what was printed before
         monkeypatch.setattr(sys, "argv", [path.name, *arguments])
-        with modules_of(path.parent):
-            status = _status_of(importlib.import_module(path.stem).main)
+        status = None
+        try:
+            with modules_of(path.parent):
+                importlib.import_module(path.stem).main()
+        except SystemExit as stopped:
+            status = stopped.code
         out, error = capsys.readouterr()
         if isinstance(status, str):
             status, error = 1, f"{error}{status}\n"
-        return CompletedProcess([command, *arguments], status, out, error)
+        return CompletedProcess([command, *arguments], status or 0, out, error)
 
     return run
-
-
-def _status_of(main) -> int | str:
-    try:
-        main()
-    except SystemExit as stopped:
-        return stopped.code or 0
-    return 0
 
 
 @contextmanager

@@ -21,11 +21,8 @@ os.environ.setdefault(
 # JAX does not write its files at once.
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR",
-    str(
-        Path(__file__).parents[1]
-        / "build/jax"
-        / os.environ.get("PYTEST_XDIST_WORKER", "main")
-    ),
+    f"{Path(__file__).parents[1]}/build/jax/"
+    + os.environ.get("PYTEST_XDIST_WORKER", "main"),
 )
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,11 @@ REPOSITORY = PROJECT["urls"]["Repository"]
 IMPORTED_AS = {"scikit_learn": "sklearn", "pillow": "PIL"}
 # TensorFlow Datasets needs the first for a first load, Keras Tuner the last.
 NOT_IMPORTED = {"importlib_resources", "tensorboard"}
+# What is taken of the package's inside, wherever it is named, patched or imported.
+PRIVATE = re.compile(
+    r"\bkeras_gdrn[\w.]*\._[a-z]\w*"
+    r"|\bfrom keras_gdrn[\w.]* import (\([^)]*|.*)\b_[a-z]\w*"
+)
 COMMANDS = (
     *("README.md", "CONTRIBUTING.md"),
     *(".github/workflows/test.yml", ".pre-commit-config.yaml"),
@@ -33,16 +39,6 @@ def top_level_names() -> set[str]:
     paths = (ROOT / "keras_gdrn").rglob("*.py")
     names = {name.partition(".")[0] for path in paths for name in imported(path)}
     return names - sys.stdlib_module_names - {"keras_gdrn"}
-
-
-def private_names(path: Path) -> set[str]:
-    """What a file takes of the package's inside, wherever it names or patches it."""
-    text = path.read_text(encoding="utf-8").replace('\\"', '"').replace("\\n", "\n")
-    names = re.findall(r"\bkeras_gdrn(?:\.\w+)*", text)
-    imports = r"from (keras_gdrn[\w.]*) import (\([^)]*\)|.*)"
-    for module, those in re.findall(imports, text):
-        names += [f"{module}.{name}" for name in re.findall(r"\b_\w+", those)]
-    return {name for name in names if re.search(r"\._[a-z]", name)}
 
 
 def required(requirements: list[str]) -> set[str]:
@@ -62,7 +58,8 @@ def test_what_is_imported_is_required_and_the_reverse():
 def test_what_uses_the_package_needs_no_private_name(folder):
     """Benchmarks may measure the inside."""
     paths = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ipynb")]
-    assert paths and not {path.name: n for path in paths if (n := private_names(path))}
+    found = {p.name: PRIVATE.search(p.read_text(encoding="utf-8")) for p in paths}
+    assert set(found.values()) == {None}, found
 
 
 def test_there_is_one_address():
@@ -96,9 +93,15 @@ def test_commands_are_those_of_the_makefile(path):
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
-def test_the_sdist_has_what_the_commands_need(tmp_path, monkeypatch):
+def test_the_wheel_has_the_package_and_the_sdist_what_the_commands_need(
+    tmp_path, monkeypatch
+):
     build = pytest.importorskip("hatchling.build")
     monkeypatch.chdir(ROOT)
+    with zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))) as archive:
+        files = {path for path in Path("keras_gdrn").rglob("*.*") if path.is_file()}
+        missing = files - set(map(Path, archive.namelist()))
+    assert {path.suffix for path in missing} <= {".pyc"}
     with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as archive:
         archive.extractall(tmp_path, filter="data")
     (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())

@@ -4,7 +4,6 @@ Only what takes long is made shorter.
 """
 
 import dataclasses
-import functools
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn import data, models, training, tuning
+from keras_gdrn import data, training, tuning
 from keras_gdrn.models import ARCHITECTURES
 from keras_gdrn.models._architectures import OF_THE_PAPER
 
@@ -39,6 +38,14 @@ def random_images(count, shape, classes=10):
     return images, random.integers(classes, size=count)
 
 
+def with_images() -> dict:
+    """The names of images that pages have not defined."""
+    images, labels = random_images(32, (40, 40, 1))
+    larger = random_images(8, (40, 40, 1))
+    names = {"images": images, "labels": labels, "larger_or_smaller_images": larger[0]}
+    return names | {"validation": larger, "twice_as_large": larger}
+
+
 def test_the_functional_model(tmp_path):
     names = {}
     exec(BUILD, names)
@@ -46,10 +53,9 @@ def test_the_functional_model(tmp_path):
     images, labels = random_images(2, (64, 64, 3))
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     assert np.isfinite(model.fit(images, labels, verbose=0).history["loss"]).all()
-    assert model.predict(images, verbose=0).shape == (2, 10)
     model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(again(images), model(images), atol=1e-6)
+    again = keras.saving.load_model(tmp_path / "model.keras").predict(images, verbose=0)
+    np.testing.assert_allclose(again, model(images), atol=1e-6)
 
 
 def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
@@ -61,13 +67,11 @@ def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
 
 def test_training_by_a_recipe(tmp_path, monkeypatch):
     name = "rescaled_cifar10"
-    narrow = functools.partial(models.architecture, widths=(4, 4), sigma0=(1.0,))
-    short = dataclasses.replace(
-        training.RECIPES[name], epochs=1, warmup_epochs=0, batch_size=2
-    )
+    little = {"epochs": 1, "warmup_epochs": 0, "batch_size": 2}
+    short = dataclasses.replace(training.RECIPES[name], **little)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(models, "architecture", narrow)
     monkeypatch.setattr(training, "RECIPES", {name: short})
+    narrow = TRAIN.replace(f'("{name}")', f'("{name}", widths=(4, 4), sigma0=[1.0])')
 
     def downloaded(*_, download=False, **__):
         assert download  # on a fresh machine there is nothing
@@ -75,46 +79,30 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
 
     monkeypatch.setattr(data, "rescaled", downloaded)
     names = {}
-    exec(TRAIN, names)
+    exec(narrow, names)
     result = names["scale_generalization"](names["model"], names["tests"])
     assert result.accuracies.shape == (9,)
     assert (tmp_path / "runs" / "cifar10" / "log.csv").exists()
 
 
-# Keras Tuner still asks for threads by their old name.
-@pytest.mark.filterwarnings(
-    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner"
-)
 def test_a_search_in_three_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    images, labels = random_images(32, (40, 40, 1))
-    validation = random_images(8, (40, 40, 1))
-    names = {
-        "images": images,
-        "labels": labels,
-        "validation": validation,
-        "twice_as_large": random_images(9, (40, 40, 1)),
-        "space": tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,)),
-    }
+    names = with_images()
+    names["space"] = tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,))
     short = code("docs/hyperparameters")[0].replace("max_trials=20", "max_trials=1")
     exec(short.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
     (trial,) = names["tuner"].oracle.get_best_trials(1)
     assert trial.status == "COMPLETED"
     assert 0 <= trial.score <= 1
     (model,) = names["tuner"].get_best_models(1)
-    assert model.predict(validation[0], verbose=0).shape == (8, 10)
+    assert model.predict(names["validation"][0], verbose=0).shape == (8, 10)
 
 
 def test_the_front_page():
     (text,) = code("docs/index")
-    random = np.random.default_rng(0)
-    names = {
-        "images": random.random((4, 40, 40, 1), dtype="float32"),
-        "labels": np.arange(4),
-        "larger_or_smaller_images": random.random((2, 40, 40, 1), dtype="float32"),
-    }
+    names = with_images()
     exec(text.replace("epochs=8", "epochs=1"), names)
-    assert names["scores"].shape == (2, 10)
+    assert names["scores"].shape == (8, 10)
 
 
 def test_a_pipeline_of_ones_own():

@@ -5,29 +5,20 @@
 
 import runpy
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 TENSORFLOW = ("tensorflow", "tensorflow_datasets")
 
 
-class _Without:
-    """A finder of modules that finds none of some packages."""
-
-    def __init__(self, finder, names):
-        self.finder, self.names = finder, names
-
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in self.names:
-            return None
-        return self.finder.find_spec(name, path, target)
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-
 def block(*names: str) -> None:
     """From now on, no package of these names is found."""
-    sys.meta_path[:] = [_Without(finder, names) for finder in sys.meta_path]
+    find = PathFinder.find_spec
+
+    def find_others(name, path=None, target=None):
+        return None if name in names else find(name, path, target)
+
+    PathFinder.find_spec = find_others
 
 
 if __name__ == "__main__":

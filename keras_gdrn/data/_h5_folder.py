@@ -143,9 +143,7 @@ class H5Source:
         return [*names, *sizes, f"of which {(len(self), *self.image_shape)}"]
 
 
-def find_splits(
-    folder: str | os.PathLike, split: str, factor: float = 1.0
-) -> list[H5Split]:
+def find_splits(folder: str | os.PathLike, split: str, factor: float) -> list[H5Split]:
     """The splits that follow each other in `split`: "train" may have no validation."""
     check_choice("split", split, ["train", "validation", "train+validation", "test"])
     stated, kind = f"{check_factor(factor):.3f}", "te" if split == "test" else "tr"

@@ -77,7 +77,7 @@ def order(seed: int, epoch: int, count: int) -> np.ndarray:
 
 
 def as_dataset(
-    source: Source, batch_size: int | None, shuffle: bool = False, seed: int = 0
+    source: Source, batch_size: int | None, shuffle: bool, seed: int
 ) -> "tf.data.Dataset":
     """Batches of a source, or single images; shuffled anew in each iteration.
 

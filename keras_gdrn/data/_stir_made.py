@@ -36,12 +36,9 @@ def _icons() -> list[list[np.ndarray]]:
     """For each class its images of size×size, from the largest down."""
     with lzma.open(ICONS) as file:
         pixels = np.frombuffer(file.read(), "uint8")
-    sizes = SIDE - np.arange(SIZES)
-    pieces = np.split(pixels, np.cumsum(np.tile(sizes**2, EMOJI))[:-1])
-    icons = [
-        piece.reshape(size, size)
-        for piece, size in zip(pieces, np.tile(sizes, EMOJI), strict=True)
-    ]
+    sizes = np.tile(SIDE - np.arange(SIZES), EMOJI)
+    pieces = np.split(pixels, np.cumsum(sizes**2)[:-1])
+    icons = [p.reshape(size, size) for p, size in zip(pieces, sizes, strict=True)]
     return [icons[first : first + SIZES] for first in range(0, len(icons), SIZES)]
 
 

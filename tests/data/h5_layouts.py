@@ -19,7 +19,6 @@ def write_folder(
     folder: Path,
     factors: tuple[float, ...],
     *,
-    name: str = "digits",
     dtype: str = "float32",
     white: float = 255,
     batch_axis: bool | None = True,
@@ -37,19 +36,18 @@ def write_folder(
 
     shape = {True: (1, 40, 40, 1), False: (40, 40, 1), None: (0,)}[batch_axis]
     place = {f"x_{key}": np.zeros(shape, dtype) for key in ("train", "val")}
-    place |= {
-        f"y_{key}": np.zeros((int(len(shape) > 1), 1)) for key in ("train", "val")
-    }
-    size = "outsize40-40"
+    labels = np.zeros((0 if batch_axis is None else 1, 1))
+    place |= {"y_train": labels, "y_val": labels}
     arrays = split("train", "train", 1, 40) | split("test", "test", 1, 20)
     arrays |= {f"{letter}_val": arrays[f"{letter}_train"][:12] for letter in "xy"}
-    write(folder / f"{name}_tr40_vl12_te20_{size}_sctr1p000_scte1p000.h5", **arrays)
-    # Of sizes that are mixed, which is of no use here.
-    mixed = f"{name}_tr40_vl12_te20_{size}_sctr1p000-4p000_scte1p000-4p000.h5"
-    write(folder / mixed, **arrays)
+    # Also of sizes that are mixed, which is of no use here.
+    for factor in ("1p000", "1p000-4p000"):
+        sizes = f"outsize40-40_sctr{factor}_scte{factor}"
+        write(folder / f"digits_tr40_vl12_te20_{sizes}.h5", **arrays)
     for factor in factors:
         stated = f"{factor:.3f}".replace(".", "p")
         training = f"_sctr{stated}" if factor < 1 else ""
         arrays = split("test", "test", factor, 30) | place
-        write(folder / f"{name}_te30_{size}{training}_scte{stated}.h5", **arrays)
+        name = f"digits_te30_outsize40-40{training}_scte{stated}.h5"
+        write(folder / name, **arrays)
     return folder

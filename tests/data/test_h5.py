@@ -1,5 +1,7 @@
 """HDF5 files: the authors' layouts, our own, and what is refused."""
 
+from unittest import mock
+
 import h5py
 import numpy as np
 import pytest
@@ -9,56 +11,51 @@ from keras_gdrn.data import (
     SIZE_FACTORS,
     h5_report,
     read_h5,
+    rescaled,
     rescaled_arrays,
     rescaled_h5,
     write_h5,
 )
 from tests.data.h5_layouts import write, write_folder
+from tests.data.test_pipelines import assert_same, collected
 
 GOOD, CLASSES = np.zeros((3, 4, 4, 1), "float32"), [0, 1, 2]
 
 
-def collected(data: tf.data.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """All images and labels of a data set of batches."""
-    images, labels = zip(*data.as_numpy_iterator(), strict=True)
-    return np.concatenate(images), np.concatenate(labels)
-
-
-def assert_same(found, expected, tolerance=1e-6):
-    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=tolerance)
-    np.testing.assert_array_equal(found[1], expected[1])
-    assert [part.dtype for part in found] == ["float32", "int32"]
-
-
 def numbered(folder, count=100, **options):
     """A folder with a file of test images that differ, with their numbers as labels."""
-    labels = np.arange(count)
-    images = np.broadcast_to(labels[:, None, None, None] / 1000, (count, 4, 5, 1))
+    images = (
+        np.ones((count, 4, 5, 1), "float32") * np.arange(count)[:, None, None, None]
+    )
     with h5py.File(folder / "a_scte1p000.h5", "w") as file:
-        file.create_dataset("x_test", data=images.astype("float32"), **options)
-        file["y_test"] = labels
+        file.create_dataset("x_test", data=images / 1000, **options)
+        file["y_test"] = np.arange(count)
     return folder
 
 
 # What we write
 
 
-def test_what_is_written_is_read_at_every_size_factor(tmp_path):
+def test_what_is_written_is_read_at_every_size_factor_in_the_same_order(tmp_path):
+    (tmp_path / "._a_scte1p000.h5").write_bytes(b"of macOS")  # skipped, as it is hidden
+    options = {"batch_size": 200, "shuffle": True, "seed": 3}
     for factor in SIZE_FACTORS:
-        write_h5(tmp_path, "digits", ("test",), factor, limit=300)
+        path = write_h5(tmp_path, "digits", ("test",), factor, limit=300)
     for factor in SIZE_FACTORS:
-        expected = rescaled_arrays("digits", "test", factor, limit=300)
-        found = collected(rescaled_h5(tmp_path, "test", factor, batch_size=200))
-        assert_same(found, expected)
-    path = tmp_path / "digits_te300_outsize40-40_scte2p000.h5"
-    assert_same(read_h5(path)["test"], expected)
+        data = rescaled("digits", "test", factor, limit=300, **options)
+        found = rescaled_h5(tmp_path, "test", factor, **options)
+        assert_same(collected(found), collected(data))
+    arrays = rescaled_arrays("digits", "test", 2.0, limit=300)
+    assert_same(read_h5(path)["test"], arrays)
     report = (
-        f"{path.name}, size factor 2.000\n  x_test: 300 images 40x40x1, classes 0 to 9"
+        "digits_te300_outsize40-40_scte2p000.h5, size factor 2.000\n"
+        "  x_test: 300 images 40x40x1, classes 0 to 9"
     )
     assert h5_report(path) == report
+    assert h5_report(tmp_path).endswith(f"\n{report}")
 
 
-def test_several_splits_in_one_file(tmp_path, cifar10_dir):
+def test_several_splits_of_one_canvas_in_one_file(tmp_path, cifar10_dir):
     options = {"limit": 300, "data_dir": cifar10_dir}
     path = write_h5(tmp_path, "cifar10", ("train", "validation"), **options)
     assert path.name == "cifar10_tr300_vl300_outsize64-64_sctr1p000.h5"
@@ -66,14 +63,14 @@ def test_several_splits_in_one_file(tmp_path, cifar10_dir):
     assert list(splits) == ["train", "validation"]
     for split, found in splits.items():
         assert_same(found, rescaled_arrays("cifar10", split, **options))
+    message = r"`splits` .* one canvas.*Received: \('train', 'test'\) of stl10.*192"
+    with pytest.raises(ValueError, match=message):
+        write_h5(tmp_path, "stl10", ("train", "test"))
 
 
-def test_a_file_is_complete_and_stays_as_it_is(tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(h5py.File, "create_dataset", interrupted)
+def test_a_file_is_complete_and_stays_as_it_is(tmp_path):
+    stop = mock.patch("h5py.File.create_dataset", side_effect=KeyboardInterrupt)
+    with stop, pytest.raises(KeyboardInterrupt):
         write_h5(tmp_path, "digits", ("test",), limit=5)
     assert not list(tmp_path.glob("*.h5"))
     path = write_h5(tmp_path, "digits", ("test",), limit=5)
@@ -81,22 +78,6 @@ def test_a_file_is_complete_and_stays_as_it_is(tmp_path, monkeypatch):
     path.write_bytes(b"mine")
     assert write_h5(tmp_path, "digits", ("test",), limit=5) == path
     assert path.read_bytes() == b"mine"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("digits", ()), "`splits` must be some of"),
-        (("digits", "test"), "`splits` .* splits='test'"),
-        (("digits", ("valid",)), "`splits` .*valid"),
-        (("stl10", ("train", "test")), r"of one canvas.*'train', 'test'.* stl10.*192"),
-        (("digits", ("test",), 0), "`factor` .*0"),
-    ],
-)
-def test_what_cannot_be_written(tmp_path, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        write_h5(tmp_path, *arguments)
-    assert not list(tmp_path.iterdir())
 
 
 # What is read
@@ -116,10 +97,8 @@ def test_files_such_as_the_authors(tmp_path, dtype, white, batch_axis, tolerance
     write_folder(tmp_path, (0.5, 1.0, 2**0.25), **options)
     for factor in (0.5, 1.0, 2**0.25):
         expected = rescaled_arrays("digits", "test", factor, limit=30)
-        found = collected(
-            rescaled_h5(tmp_path, "test", round(factor, 3), batch_size=25)
-        )
-        assert_same(found, expected, tolerance)
+        data = rescaled_h5(tmp_path, "test", round(factor, 3), batch_size=25)
+        assert_same(collected(data), expected, tolerance)
     both = rescaled_h5(tmp_path, "train+validation", batch_size=25)
     _, labels = rescaled_arrays("digits", "train", limit=40)
     np.testing.assert_array_equal(collected(both)[1], [*labels, *labels[:12]])
@@ -127,12 +106,10 @@ def test_files_such_as_the_authors(tmp_path, dtype, white, batch_axis, tolerance
     assert report.count("images 40x40x1") == 2 * 3 + 3  # no placeholder
     assert report.count("not read, but the file of this test set alone") == 1
     assert ("up to 255, divided by it" in report) is (white == 255)
-
-
-def test_a_test_set_beside_training_images_is_read_where_it_has_no_other(tmp_path):
-    write_folder(tmp_path, (2.0,))
-    found = collected(rescaled_h5(tmp_path, "test", batch_size=25))
-    assert_same(found, rescaled_arrays("digits", "test", limit=20))
+    # Without it, that beside training images.
+    (tmp_path / "digits_te30_outsize40-40_scte1p000.h5").unlink()
+    expected = rescaled_arrays("digits", "test", limit=20)
+    assert_same(collected(rescaled_h5(tmp_path, "test")), expected, tolerance)
 
 
 def test_the_middle_of_the_images(tmp_path):
@@ -140,9 +117,6 @@ def test_the_middle_of_the_images(tmp_path):
     data = rescaled_h5(tmp_path, "test", canvas=(24, 20), batch_size=30)
     expected = rescaled_arrays("digits", "test", canvas=(24, 20), limit=30)
     assert_same(collected(data), expected)
-    message = r"`canvas` must be within the 40x40 pixels .*canvas=\(24, 41\)"
-    with pytest.raises(ValueError, match=message):
-        rescaled_h5(tmp_path, "test", canvas=(24, 41))
 
 
 @pytest.mark.parametrize(
@@ -155,69 +129,57 @@ def test_the_middle_of_the_images(tmp_path):
 )
 def test_shuffled_images_however_they_are_stored(tmp_path, options):
     folder = numbered(tmp_path, **options)
-    images, labels = collected(
-        rescaled_h5(folder, "test", batch_size=7, shuffle=True, limit=90)
-    )
+    data = rescaled_h5(folder, "test", batch_size=7, shuffle=True, limit=90)
+    images, labels = collected(data)
     assert sorted(labels) == list(range(90)) != list(labels)
     np.testing.assert_allclose(images[:, 0, 0, 0], labels / 1000, atol=1e-6)
 
 
-def test_what_the_cubic_overshoots_is_clipped(tmp_path):
+def test_what_the_cubic_overshoots_is_clipped_and_integers_are_of_255(tmp_path):
     images = GOOD + np.array([0.5, -0.28, 1.28])[:, None, None, None]
     write(tmp_path / "a_scte1p000.h5", x_test=images, y_test=CLASSES)
     found, _ = read_h5(tmp_path / "a_scte1p000.h5")["test"]
     np.testing.assert_array_equal(found[:, 0, 0, 0], [0.5, 0, 1])
-
-
-def test_hidden_files_are_skipped(tmp_path):
-    (numbered(tmp_path, 3) / "._a_scte1p000.h5").write_bytes(b"of macOS")
-    assert h5_report(tmp_path) == h5_report(tmp_path / "a_scte1p000.h5")
-    single = rescaled_h5(tmp_path, "test")
-    assert [int(label) for _, label in single] == [0, 1, 2]
+    dark = write(tmp_path / "b.h5", x_test=GOOD.astype(int) + 1, y_test=CLASSES)
+    assert read_h5(dark)["test"][0].max() == np.float32(1 / 255)
 
 
 def test_other_files_are_other_data(tmp_path):
-    def identity(folder, **options):
-        folder.mkdir(exist_ok=True)
-        return rescaled_h5(numbered(folder, 9, **options), "test").source.identity()
+    def identity(name, limit=None, **options):
+        (tmp_path / name).mkdir()
+        folder = numbered(tmp_path / name, 9, **options)
+        return rescaled_h5(folder, "test", limit=limit).source.identity()
 
-    assert identity(tmp_path / "a") == identity(tmp_path / "b")
-    assert identity(tmp_path / "a") != identity(tmp_path / "b", chunks=(1, 4, 5, 1))
-    limited = rescaled_h5(tmp_path / "a", "test", limit=4).source.identity()
-    assert limited != identity(tmp_path / "a")
+    assert identity("a") == identity("b")
+    assert identity("chunks", chunks=(1, 4, 5, 1)) != identity("c")
+    assert identity("limited", limit=4) != identity("d")
 
 
 # Errors
 
-
-def test_missing_splits_and_size_factors_list_what_is_there(tmp_path):
-    path = write_h5(tmp_path, "digits", ("test",), 0.5, limit=10)
-    message = (
-        rf"'test' at size factor 1\.414[^!]*{path.name}, size factor 0\.500\n  x_test"
-    )
-    with pytest.raises(FileNotFoundError, match=message):
-        rescaled_h5(tmp_path, "test", 2**0.5)
-    with pytest.raises(FileNotFoundError, match="'train' at size factor 1"):
-        rescaled_h5(tmp_path, "train+validation")
+TEST = {"x_test": GOOD, "y_test": CLASSES}
+TRAIN = {"x_train": GOOD, "x_val": GOOD[:, 1:], "y_train": CLASSES, "y_val": CLASSES}
+OTHER = r"'test' at size factor 1[^!]*a_scte0p500\.h5, size factor 0\.500\n  x_test"
 
 
-def test_two_files_for_one_are_an_error_that_names_both(tmp_path):
-    for limit in (10, 20):
-        write_h5(tmp_path, "digits", ("test",), 2.0, limit=limit)
-    with pytest.raises(ValueError, match=r"'test' .*te10_.*scte2p0.*te20_.*scte2p0"):
-        rescaled_h5(tmp_path, "test", 2.0)
-    write(tmp_path / "a.h5", x_train=GOOD, y_train=CLASSES)
-    arrays = {"x_val": GOOD, "y_val": CLASSES, "x_train": GOOD, "y_train": CLASSES}
-    write(tmp_path / "b_sctr1p000.h5", **arrays)
-    with pytest.raises(ValueError, match=r"'train' .*a\.h5.*b_sctr1p000\.h5"):
-        rescaled_h5(tmp_path, "train")
-
-
-def test_shapes_of_training_and_validation_must_agree(tmp_path):
-    arrays = {"x_train": GOOD, "x_val": GOOD[:, 1:], "y_train": CLASSES}
-    write(tmp_path / "a.h5", **arrays, y_val=CLASSES)
-    with pytest.raises(ValueError, match=r"one shape.*\(4, 4, 1\).*\(3, 4, 1\)"):
-        rescaled_h5(tmp_path, "train+validation")
+@pytest.mark.parametrize(
+    ("names", "arrays", "split", "error", "message"),
+    [
+        ("", {}, "test", FileNotFoundError, "`folder` must .* Received: folder='.+'"),
+        ("a_scte0p500", TEST, "test", FileNotFoundError, OTHER),
+        ("a", TEST, "train+validation", FileNotFoundError, "'train' at size factor 1"),
+        ("a_scte1p000 b_scte1p000", TEST, "test", ValueError, "'test' .*a_.*b_"),
+        ("a b_sctr1p000", TRAIN, "train", ValueError, r"a\.h5.*b_sctr1p000\.h5"),
+        ("a", TRAIN, "train+validation", ValueError, r"one.*\(4, 4, 1\).*\(3, 4, 1\)"),
+    ],
+)
+def test_folders_without_what_is_asked_for(
+    tmp_path, names, arrays, split, error, message
+):
+    for name in names.split():
+        write(tmp_path / f"{name}.h5", **arrays)
+    with pytest.raises(error, match=message):
+        rescaled_h5(tmp_path, split)
 
 
 BAD = GOOD + np.array([np.nan, 0, 0], "float32")[:, None, None, None]
@@ -268,6 +230,6 @@ def test_truncated_and_vanished_files_are_errors_that_name_them(tmp_path):
     path.unlink()
     with pytest.raises(tf.errors.OpError, match=r"a_scte1p000\.h5"):
         next(iter(data))
-    for read in (read_h5, h5_report, lambda folder: rescaled_h5(folder, "test")):
-        with pytest.raises(FileNotFoundError, match="nothing"):
-            read(tmp_path / "nothing")
+    for read in (read_h5, h5_report):
+        with pytest.raises(FileNotFoundError, match=r"a_scte1p000\.h5"):
+            read(path)

@@ -15,6 +15,7 @@ from keras_gdrn.data import (
     rescaled_h5,
     stir,
     stir_arrays,
+    stir_published,
     write_h5,
 )
 
@@ -40,11 +41,17 @@ def source(request, folder):
     }[request.param]
 
 
-def epochs(data, count=2):
-    """Images and labels of each iteration, of batches or of single elements."""
-    parts = [list(zip(*data.as_numpy_iterator(), strict=True)) for _ in range(count)]
-    join = np.stack if np.ndim(parts[0][1][0]) == 0 else np.concatenate
-    return [(join(images), join(labels)) for images, labels in parts]
+def collected(data) -> tuple[np.ndarray, np.ndarray]:
+    """All images and labels, of batches or of single elements."""
+    images, labels = zip(*data.as_numpy_iterator(), strict=True)
+    join = np.stack if np.ndim(labels[0]) == 0 else np.concatenate
+    return join(images), join(labels)
+
+
+def assert_same(found, expected, tolerance=1e-6):
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert [part.dtype for part in found] == ["float32", "int32"]
 
 
 @pytest.mark.parametrize("source", SOURCES, indirect=True)
@@ -59,38 +66,26 @@ def test_elements_are_those_of_the_arrays_always_in_the_same_order(source, batch
     batch = () if batch_size is None else (None,)
     spec = [tuple(part.shape) for part in data.element_spec]
     assert spec == [(*batch, *expected[0].shape[1:]), batch]
-    for found in epochs(data):
-        assert [part.dtype for part in found] == ["float32", "int32"]
-        np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
-        np.testing.assert_array_equal(found[1], expected[1])
+    for _ in range(2):
+        assert_same(collected(data), expected)
 
 
 @pytest.mark.parametrize("source", SOURCES, indirect=True)
 def test_shuffling_follows_the_seed_and_differs_between_epochs(source):
-    pipeline, (images, labels) = source
+    pipeline, arrays = source
 
-    def orders(seed):
+    def pairs(images, labels):
+        return [(i.tobytes(), label) for i, label in zip(images, labels, strict=True)]
+
+    def epochs(seed):
         data = pipeline(shuffle=True, seed=seed, batch_size=45)
-        return [
-            [(image.tobytes(), label) for image, label in zip(*epoch, strict=True)]
-            for epoch in epochs(data)
-        ]
+        return [pairs(*collected(data)) for _ in range(2)]
 
-    plain = [(i.tobytes(), label) for i, label in zip(images, labels, strict=True)]
-    first, second = orders(seed=1)
-    assert sorted(first) == sorted(second) == sorted(plain)
-    assert plain != first != second
-    assert orders(seed=1) == [first, second]
-    assert orders(seed=2)[0] != first
-
-
-def test_the_orders_of_files_are_those_of_computed_images(folder):
-    options = {"batch_size": 45, "shuffle": True, "seed": 3, "limit": 100}
-    computed = epochs(rescaled("digits", "test", 2**0.25, **options))
-    for one, other in zip(
-        computed, epochs(rescaled_h5(folder, "test", 2**0.25, **options)), strict=True
-    ):
-        np.testing.assert_array_equal(one[1], other[1])
+    first, second = epochs(seed=1)
+    assert sorted(first) == sorted(second) == sorted(pairs(*arrays))
+    assert pairs(*arrays) != first != second
+    assert epochs(seed=1) == [first, second]
+    assert epochs(seed=2)[0] != first
 
 
 FUNCTIONS = {
@@ -100,36 +95,43 @@ FUNCTIONS = {
     rescaled_h5: {"split": "test", "factor": 2**0.25},
     stir: {"name": "emoji", "split": "train"},
     stir_arrays: {"name": "emoji", "split": "train"},
+    stir_published: {"name": "emoji", "scenario": 1},
+    write_h5: {"name": "digits", "splits": ("test",)},
     DATASETS["cifar10"].slices: {"split": "test"},
     imresize: {"images": np.zeros((4, 4))},
     rescale: {"images": np.ones((4, 4)), "factor": 1, "canvas": 8, "extension": "zero"},
 }
-WITH_SPLIT, RESCALED = list(FUNCTIONS)[:-2], [rescaled, rescaled_arrays]
-WITH_BATCHES = [rescaled, rescaled_h5, stir]
+WITH_SPLIT = [f for f, options in FUNCTIONS.items() if "split" in options]
+RESCALED, WITH_BATCHES = [rescaled, rescaled_arrays], [rescaled, rescaled_h5, stir]
 
 
 @pytest.mark.parametrize(
     ("name", "values", "functions"),
     [
         ("name", ("imagenet", "cifar"), [original_arrays, *RESCALED, stir]),
+        ("name", ("aerial",), [stir_published]),
         ("split", ("valid",), WITH_SPLIT),
         ("split", ("validation",), [original_arrays, *RESCALED]),  # of the digits
         ("limit", (0, 2.5), [original_arrays, *RESCALED, rescaled_h5]),
-        ("factor", (0.0, float("nan")), [*RESCALED, rescaled_h5, rescale]),
+        ("factor", (0.0, float("nan")), [*RESCALED, rescaled_h5, write_h5, rescale]),
         ("factor", (0, -0.5, float("inf"), "2", True), [imresize]),
+        ("splits", ((), "test", ("valid",)), [write_h5]),
         ("canvas", (0,), RESCALED),
+        ("canvas", ((24, 41),), [rescaled_h5]),
         ("canvas", (0, 8.0, (8, 8, 1), (8, -1), True), [rescale]),
         ("extension", ("reflect",), [rescale]),
         ("batch_size", (0, True), WITH_BATCHES),
         ("sizes", (16, [17, 65], [], [20.0]), [stir, stir_arrays]),
-        ("side", (65,), [stir, stir_arrays]),
+        ("side", (65, 40), [stir, stir_arrays]),  # for sizes up to 64
+        ("scenario", (5,), [stir_published]),
     ],
 )
 def test_errors_name_the_argument_and_the_value(name, values, functions, folder):
     for function in functions:
-        given = {"folder": folder} if function is rescaled_h5 else {}
+        given = {"folder": folder} if function in (rescaled_h5, write_h5) else {}
         for value in values:
             with pytest.raises(ValueError) as error:
                 function(**{**FUNCTIONS[function], **given, name: value})
             assert f"`{name}`" in str(error.value)
             assert f"Received: {name}={value!r}" in str(error.value)
+    assert len(list(folder.iterdir())) == 1  # nothing was written

@@ -31,30 +31,36 @@ def test_the_way_up_that_a_camera_notes(tmp_path, orientation, channels):
 @CHANNELS
 @pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA", "P", "1", "I;16", "CMYK"])
 def test_all_kinds_of_pixels(tmp_path, mode, channels):
-    if mode == "I;16":
-        image = Image.fromarray(HALF.astype("uint16") * 257)
-    else:
-        image = Image.fromarray(HALF).convert("RGB").convert(mode)
+    image = Image.fromarray(HALF).convert("RGB")
+    wide = Image.fromarray(HALF.astype("uint16") * 257)
+    image = wide if mode == "I;16" else image.convert(mode)
     path = tmp_path / ("a.jpg" if mode == "CMYK" else "a.png")
     image.save(path)
     found = read_image(path, channels)
     np.testing.assert_array_equal(found > 128, np.dstack([HALF > 128] * channels))
 
 
+BLACK = b"\0" + b"\xff" * 255
+
+
 @CHANNELS
 @pytest.mark.parametrize(
-    ("mode", "transparency"),
+    ("mode", "black"),
     [
-        *(("LA", None), ("RGBA", None), ("L", 0), ("1", 0), ("RGB", (0, 0, 0))),
-        ("P", b"\0" + b"\xff" * 255),
+        ("LA", None),
+        ("RGBA", None),
+        ("L", 0),
+        ("1", 0),
+        ("RGB", (0, 0, 0)),
+        ("P", BLACK),
     ],
 )
-def test_what_is_transparent_is_white(tmp_path, mode, transparency, channels):
+def test_what_is_transparent_is_white(tmp_path, mode, black, channels):
     """Whatever color it hides; and no warning comes without the name of a file."""
     image = Image.fromarray(HALF).convert("RGB").convert(mode)
-    if transparency is None:
+    if black is None:
         image.putalpha(Image.fromarray(HALF))
-    image.save(tmp_path / "a.png", transparency=transparency)
+    image.save(tmp_path / "a.png", transparency=black)
     assert read_image(tmp_path / "a.png", channels).min() == 255
 
 
@@ -62,32 +68,6 @@ def test_of_an_animation_the_first_image(tmp_path):
     frames = [Image.new("L", (4, 6), value) for value in (200, 10)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     assert np.unique(read_image(tmp_path / "a.gif", 3)).tolist() == [200]
-
-
-def png(width: int, height: int, mode: str = "1") -> bytes:
-    """A few hundred bytes, of so many pixels."""
-    file = io.BytesIO()
-    Image.new(mode, (width, height)).save(file, "PNG")
-    return file.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (png(20000, 2), r"32-fold\. Received: 20000x2 pixels"),
-        (png(1, 400), r"32-fold\. Received: 1x400 pixels"),
-        (png(12000, 12000), "decompression bomb"),
-        (png(20000, 20000), "decompression bomb"),
-        (png(40, 40, "RGB")[:60], ""),
-        (b"no image", ""),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n", ""),
-    ],
-    ids=["wide", "high", "bomb", "large bomb", "damaged", "text", "PostScript"],
-)
-def test_absurd_sizes_other_formats_and_damage_are_refused(tmp_path, content, message):
-    (tmp_path / "a.png").write_bytes(content)
-    with pytest.raises(ValueError, match=rf"a\.png cannot be read as an .*{message}"):
-        read_image(tmp_path / "a.png", 3)
 
 
 @CHANNELS
@@ -107,17 +87,35 @@ def test_images_in_memory_are_those_of_files(tmp_path, channels):
         np.testing.assert_array_equal(read_image(gray, channels), expected)
 
 
+def png(width: int, height: int, mode: str = "1") -> bytes:
+    """A few hundred bytes, of so many pixels."""
+    file = io.BytesIO()
+    Image.new(mode, (width, height)).save(file, "PNG")
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
-    ("array", "message"),
+    ("content", "message"),
     [
+        (png(20000, 2), r"32-fold\. Received: 20000x2 pixels"),
+        (png(1, 400), r"32-fold\. Received: 1x400 pixels"),
+        (png(12000, 12000), "decompression bomb"),
+        (png(20000, 20000), "decompression bomb"),
+        (png(40, 40, "RGB")[:60], ""),
+        (b"no image", ""),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n", ""),
         (2 * (COLORS / 255) - 1, "values of 0 to 255 or of 0 to 1"),
         (257 * COLORS.astype("uint16"), "with values of"),
         (np.full((4, 4), np.nan), "with values of nan"),
-        (np.zeros((2, 6, 4, 3)), r"of the shape \(2, 6, 4, 3\)"),
-        (np.zeros((6, 4, 2)), r"of the shape \(6, 4, 2\)"),
+        (np.zeros((2, 6, 4, 3)), r"Received: .* shape \(2, 6, 4, 3\)"),
+        (np.zeros((6, 4, 2)), r"Received: .* shape \(6, 4, 2\)"),
         (np.zeros((1, 400), "uint8"), "32-fold"),
     ],
 )
-def test_other_arrays_are_refused(array, message):
+def test_absurd_sizes_other_formats_and_damage_are_refused(tmp_path, content, message):
+    if isinstance(content, bytes):
+        (tmp_path / "a.png").write_bytes(content)
+        content = tmp_path / "a.png"
+        message = rf"a\.png cannot be read as an .*{message}"
     with pytest.raises(ValueError, match=message):
-        read_image(array, 3)
+        read_image(content, 3)
