@@ -46,13 +46,7 @@ from run import network, parts, run
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.models import HEAD_INITIALIZERS
-from keras_gdrn.training import (
-    OutOfTime,
-    TimeLimit,
-    claim_folder,
-    lock_folder,
-    on_devices,
-)
+from keras_gdrn.training import claim_folder, lock_folder, on_devices
 from keras_gdrn.visualization import plot_scale_generalization
 
 # Options that replace a field of the network.
@@ -73,10 +67,7 @@ def main() -> None:
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
     on_devices(options.devices)  # an error at once
-    try:
-        reproduce(options)
-    except OutOfTime:
-        print("Out of time; the same command goes on.")
+    reproduce(options)
 
 
 def reproduce(options: argparse.Namespace) -> None:
@@ -91,10 +82,7 @@ def reproduce(options: argparse.Namespace) -> None:
             if not (folder / "results.json").exists():
                 experiment = chosen(name, options)
                 options.source.look_up(experiment.dataset, parts(experiment))
-    options.max_minutes = limit = TimeLimit(options.max_minutes)
     for place, name in enumerate(names):
-        if limit.is_reached(0):
-            raise OutOfTime
         if figure:
             options.start_from = folders.get(start_for(name, names[:place]))
         complete(name, folders[name], options)
@@ -172,7 +160,6 @@ def parse() -> argparse.Namespace:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--download", **flag, help="download the data, if need be")
     add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
-    add("--max-minutes", type=float, help="stop in time; the same command goes on")
     add("--start-from", type=Path, metavar="RUN", help="take over its first stages")
     own = {"default": argparse.SUPPRESS}  # by default the budget's
     half_width = number_or(positive(float), auto="auto", whole=None)

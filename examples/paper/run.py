@@ -36,10 +36,10 @@ TEST_BATCH, MAP_BYTES = 50, 2**29
 
 
 def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
-    """Trains and tests; may raise `OutOfTime`, after which the same call goes on.
+    """Trains and tests; after an interruption, the same call goes on.
 
-    The `options` are `out`, `seed`, `source`, `max_minutes`, `start_from` (the folder
-    of another run) and `devices`.
+    The `options` are `out`, `seed`, `source`, `start_from` (the folder of another run)
+    and `devices`.
     """
     start = time.perf_counter()
     weights, seconds = train(experiment, options)
@@ -113,7 +113,6 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
             batches,
             out=options.out,
             seed=options.seed,
-            max_minutes=options.max_minutes,
             after_stage=after_stage,
             callbacks=[Hours()],
             verbose=VERBOSE,

@@ -6,15 +6,12 @@ from keras_gdrn.training._fit import fit
 from keras_gdrn.training._recipe import RECIPES, Recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._stages import Stage, train_in_stages
-from keras_gdrn.training._time_limit import OutOfTime, TimeLimit
 
 __all__ = [
     "RECIPES",
     "Augmentation",
-    "OutOfTime",
     "Recipe",
     "Stage",
-    "TimeLimit",
     "augment",
     "claim_folder",
     "fit",

@@ -10,7 +10,6 @@ import keras
 import numpy as np
 
 from keras_gdrn.training._checkpoint import State, restore, save, seeds
-from keras_gdrn.training._time_limit import TimeLimit
 
 
 @dataclasses.dataclass(eq=False)
@@ -22,7 +21,6 @@ class Run(keras.callbacks.Callback):
     state: State  # of the last checkpoint; its rows go on
     folder: Path | None
     minutes: float  # an epoch that takes longer has checkpoints in between
-    limit: TimeLimit
     check_finite: bool
 
     def __post_init__(self):
@@ -50,9 +48,10 @@ class Run(keras.callbacks.Callback):
             self._save(self.epoch * self.steps + self.skipped + batch)
 
     def on_epoch_end(self, epoch, logs=None):
-        seconds = time.perf_counter() - self.start
         logs = {} if logs is None else logs
-        logs["seconds"] = seconds  # for the callbacks that follow, too
+        logs["seconds"] = (
+            time.perf_counter() - self.start
+        )  # for the callbacks that follow, too
         is_finite = self._is_finite(logs)
         if self.check_finite and not is_finite:
             raise FloatingPointError(
@@ -63,9 +62,6 @@ class Run(keras.callbacks.Callback):
         self.state.rows.append({"epoch": epoch, **logs})
         if self.folder and is_finite:
             self._save((epoch + 1) * self.steps)
-        self.limit.took(seconds)
-        if self.limit.is_reached(seconds):
-            self.model.stop_training = True
 
     def _save(self, step: int) -> None:
         assert self.folder is not None

@@ -19,7 +19,6 @@ from keras_gdrn.training._model import architecture, check_model, compile_by
 from keras_gdrn.training._recipe import Recipe, as_recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._sources import as_source
-from keras_gdrn.training._time_limit import TimeLimit, as_time_limit
 
 
 def fit(
@@ -30,7 +29,6 @@ def fit(
     validation_data: Any = None,
     out: str | os.PathLike | None = None,
     seed: int = 0,
-    max_minutes: float | TimeLimit | None = None,
     checkpoint_minutes: float = 10.0,
     class_weight: Mapping[int, float] | None = None,
     jit_compile: bool | str = "auto",
@@ -67,8 +65,6 @@ def fit(
         out: Folder of the run, made if need be.
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
             before: see `keras.utils.set_random_seed`.
-        max_minutes: Stop after an epoch if another one would not end within so many
-            minutes; at least one is trained. Several calls may share a `TimeLimit`.
         checkpoint_minutes: A longer epoch has checkpoints in between.
         class_weight: As for `keras.Model.fit`: instead of weights of the images.
         jit_compile: As for `keras.Model.compile`; not `True` on several devices of
@@ -103,7 +99,6 @@ def fit(
     check_number("checkpoint_minutes", checkpoint_minutes)
     devices, classes = _devices.replicas(model), model.output_shape[-1]
     shared = recipe.batch_size, model.input_shape, classes, devices
-    limit = as_time_limit(max_minutes)
     batches = Batches(as_source(data), *shared, recipe.augmentation, seed)
     options: dict[str, Any] = {"class_weight": class_weight, "verbose": verbose}
     if validation_data is not None:
@@ -117,9 +112,7 @@ def fit(
             decided = _settings(model, recipe, batches, class_weight)
             state = _resume(model, Path(out), decided, held)
             folder = Path(out)
-        run = Run(
-            seed, batches.steps, state, folder, checkpoint_minutes, limit, check_finite
-        )
+        run = Run(seed, batches.steps, state, folder, checkpoint_minutes, check_finite)
         options["callbacks"] = [run, *keras.tree.flatten([callbacks])]
         _train(model, batches, state.step, recipe.epochs, options)
     return _checkpoint.history(state.rows)

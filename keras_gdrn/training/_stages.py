@@ -12,7 +12,6 @@ from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import with_sigma0
 from keras_gdrn.training._fit import fit
 from keras_gdrn.training._recipe import Recipe
-from keras_gdrn.training._time_limit import OutOfTime, TimeLimit, as_time_limit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +35,6 @@ def train_in_stages(
     data: Any,
     *,
     out: str | os.PathLike | None = None,
-    max_minutes: float | TimeLimit | None = None,
     after_stage: Callable[[Stage, keras.Model, Any], Any] | None = None,
     **options: Any,
 ) -> keras.Model:
@@ -54,7 +52,6 @@ def train_in_stages(
         stages: Sequence of `Stage`, trained one after the other.
         data: As for `fit`, or a function from a `Stage` to such data.
         out: Folder of the run, made if need be.
-        max_minutes: As for `fit`, of all stages together.
         after_stage: Function of each stage, its model and what `fit` returned.
         **options: Further arguments of `fit`. A callback that stops the training ends
             its stage, and the next one follows.
@@ -63,7 +60,6 @@ def train_in_stages(
         The model of the last stage.
 
     Raises:
-        OutOfTime: If `max_minutes` ended before the last stage did.
         ValueError: If there is no stage, or two have one name; or as `fit`.
 
     Example:
@@ -79,20 +75,14 @@ def train_in_stages(
             "`stages` must be one or more, each with a name of its own. "
             f"Received: stages with the names {names}"
         )
-    options["max_minutes"] = limit = as_time_limit(max_minutes)
     trained = model
     for stage in stages:
-        if limit.is_reached(0):
-            raise OutOfTime(f"{stage.name}: not begun")
         trained = _at_scales(model, stage.sigma0)
         if options.get("verbose", True):
             print(f"Stage {stage.name}: {stage.recipe.epochs} epochs")
         options["out"] = None if out is None else Path(out) / stage.name
         own = data(stage) if callable(data) else data
         history = fit(trained, stage.recipe, own, **options)
-        epochs = len(history.epoch)
-        if epochs < stage.recipe.epochs and limit.is_reached():
-            raise OutOfTime(f"{stage.name}: {epochs} epochs")
         if after_stage is not None:
             after_stage(stage, trained, history)
     return trained

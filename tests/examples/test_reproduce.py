@@ -1,5 +1,6 @@
 """`reproduce.py`: runs, resumes, refuses, draws; and the tables of several runs."""
 
+import contextlib
 import functools
 import json
 import re
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.data import SIZE_FACTORS
-from keras_gdrn.training import Recipe, Stage, lock_folder
+from keras_gdrn.training import Recipe, Stage, lock_folder, train_in_stages
 from tests._commands import ROOT, modules_of
 from tests.data.h5_layouts import write, write_folder
 
@@ -32,6 +33,18 @@ def reproduce(module, main):
     return functools.partial(main, module)
 
 
+@contextlib.contextmanager
+def first_stage_alone(paper):
+    """Training that is interrupted after its first stage."""
+
+    def interrupted(model, stages, *data, **options):
+        train_in_stages(model, stages[:1], *data, **options)
+        raise KeyboardInterrupt
+
+    with mock.patch.object(paper("run"), "train_in_stages", interrupted):
+        yield
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["stl10_max_pretrained", "cifar10_plain", "digits_separate_statistics"]
@@ -45,8 +58,8 @@ def test_a_run_and_its_table(name, module, reproduce, paper, tmp_path, monkeypat
     separate = mock.Mock(wraps=paper("run").with_separate_statistics)
     monkeypatch.setattr(paper("run"), "with_separate_statistics", separate)
     if len(experiment.stages) > 1:
-        printed = reproduce(name, *SMOKE, "--max-minutes", 0)
-        assert "Out of time; the same command goes on." in printed
+        with first_stage_alone(paper), pytest.raises(KeyboardInterrupt):
+            reproduce(name, *SMOKE)
         assert (out / "first_stage/log.csv").exists()
         assert not (out / "results.md").exists()
     reproduce(name, *SMOKE)
@@ -190,17 +203,19 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_figure_is_drawn_from_runs_of_its_own(module, reproduce, tmp_path, files):
-    """As far as time allows; what its runs share is trained once."""
+def test_a_figure_is_drawn_from_runs_of_its_own(
+    module, reproduce, paper, tmp_path, files
+):
+    """Interrupted, it goes on; what its runs share is trained once."""
     runs, figures = ("cifar10_max", "cifar10_max_dense"), module.FIGURES
     small = type(figures["dense"])("a part of A.5", {"cifar10": runs}, runs[1:])
     figures["small"] = small
     first, second = (tmp_path / f"{run}-smoke" for run in runs)
     command = ("--figure", "small", *SMOKE, "--h5", files, "--out", ".")
-    printed = reproduce(*command, "--max-minutes", 0)
-    assert f"{runs[0]}, in {runs[0]}-smoke" in printed and "Out of time" in printed
+    with first_stage_alone(paper), pytest.raises(KeyboardInterrupt):
+        reproduce(*command)
     assert first.exists() and not second.exists()
-    reproduce(*command)
+    assert f"{runs[0]}, in {runs[0]}-smoke" in reproduce(*command)
     assert (tmp_path / "small-smoke.png").stat().st_size > 10_000
     table = (tmp_path / "small-smoke.md").read_text(encoding="utf-8")
     assert all(f"| {run.replace('_', ' ')} " in table for run in runs)
@@ -209,7 +224,7 @@ def test_a_figure_is_drawn_from_runs_of_its_own(module, reproduce, tmp_path, fil
     text = (first / "results.json").read_text(encoding="utf-8")
     assert json.loads(text)["factors"] == list(SIZE_FACTORS[:2])
     module.run = None  # nothing is run again
-    reproduce(*command, "--max-minutes", 1)
+    reproduce(*command)
     other = write_folder(tmp_path, SIZE_FACTORS[:2], batch_axis=False, dtype="uint8")
     with pytest.raises(SystemExit, match="images"):  # of other files
         reproduce(runs[0], *SMOKE, "--h5", other, "--out", first)

@@ -59,6 +59,13 @@ class Sequence(keras.utils.PyDataset):
         return batch(number)
 
 
+class OneEpoch(keras.callbacks.Callback):
+    """Ends a training after one epoch of a call, as `EarlyStopping` may."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = True
+
+
 class StopAt(keras.callbacks.Callback):
     """Ends training as an interruption would, after a batch of an epoch."""
 

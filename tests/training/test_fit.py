@@ -1,17 +1,20 @@
 """Training by a recipe: that it learns, and that it goes on from anywhere."""
 
+import time
+
 import keras
 import numpy as np
 import pytest
 
 from keras_gdrn.data import rescaled
-from keras_gdrn.training import Recipe, TimeLimit, fit
+from keras_gdrn.training import Recipe, fit
 from tests.training._small import (
     ARRAYS,
     IMAGES,
     LABELS,
     RECIPE,
     Loader,
+    OneEpoch,
     Sequence,
     StopAt,
     assert_same_weights,
@@ -83,18 +86,16 @@ def test_interrupted_runs_have_the_same_result(
 
 
 @pytest.mark.usefixtures("step_by_step")
-def test_time_is_limited_over_several_calls_which_go_on(tmp_path):
-    """An epoch is expected to take as long as the last one of the call."""
-    (whole, data), (limit, asked) = (network(), digits()), (TimeLimit(minutes=0), [])
+def test_a_callback_ends_a_call_and_the_same_call_goes_on(tmp_path):
+    whole, data = network(), digits()
     fit(whole, RECIPE, data, verbose=0)  # data serve several calls
-    is_reached = limit.is_reached
-    limit.is_reached = lambda seconds: asked.append(seconds) or is_reached(seconds)
-    for epochs in (1, 2, 3):  # there is time for one in each call
-        model = network()
-        found = fit(model, RECIPE, data, out=tmp_path, max_minutes=limit, verbose=0)
-        assert len(found.epoch) == epochs
-        assert asked == found.history["seconds"]
-    assert limit.longest == max(asked)
+    options = {"out": tmp_path, "callbacks": OneEpoch(), "verbose": 0}
+    for epochs in (1, 2, 3):
+        begin, model = time.perf_counter(), network()
+        found = fit(model, RECIPE, data, **options)
+        taken = time.perf_counter() - begin
+        assert len(found.epoch) == len(found.history["seconds"]) == epochs
+        assert 0 < found.history["seconds"][-1] < taken
     assert_same_weights(model, whole)
 
 
@@ -185,7 +186,6 @@ A_MODEL = r"`model` must be .*keras.Input\(.* to scores .*`model.fit`"
         ({"recipe": 3}, r"must be a `Recipe` or one of \[.*recipe=3"),
         ({"seed": -1}, "`seed` must be an integer >= 0. Received: seed=-1"),
         ({"seed": 1.5}, "`seed` must be an integer >= 0. Received: seed=1.5"),
-        ({"max_minutes": -1}, r"`max_minutes` must be .* max_minutes=-1"),
         ({"checkpoint_minutes": -1}, r"`checkpoint_minutes` must be .*minutes=-1"),
         *(({"model": model}, A_MODEL) for model in NO_CLASSIFIERS),
     ],

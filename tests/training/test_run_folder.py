@@ -21,6 +21,7 @@ from tests.training._small import (
     IMAGES,
     LABELS,
     RECIPE,
+    OneEpoch,
     StopAt,
     assert_same_weights,
     gauss_der_network,
@@ -31,9 +32,10 @@ pytestmark = pytest.mark.usefixtures("step_by_step")
 CHECKPOINT = "checkpoint.weights.h5"
 
 
-def train(out, model=None, data=ARRAYS, max_minutes=0, **options):
+def train(out, model=None, data=ARRAYS, to_the_end=False, callbacks=(), **options):
     """Trains for an epoch, or until the end."""
-    options = {"recipe": RECIPE, "max_minutes": max_minutes, "verbose": 0, **options}
+    callbacks = [callbacks, () if to_the_end else OneEpoch()]
+    options = {"recipe": RECIPE, "callbacks": callbacks, "verbose": 0, **options}
     return fit(model or network(), data=data, out=out, **options)
 
 
@@ -273,9 +275,9 @@ def test_a_loss_or_a_weight_that_is_not_finite_stops_the_run(tmp_path, when, bat
     model, expected, resumed = network(), network(), network()
     callback = poison(model, when, batches)
     with pytest.raises(FloatingPointError, match=r"not finite in epoch 2.*last good"):
-        train(tmp_path, model, max_minutes=None, callbacks=callback)
+        train(tmp_path, model, to_the_end=True, callbacks=callback)
     fit(expected, RECIPE, ARRAYS, verbose=0)
-    found = train(tmp_path, resumed, max_minutes=None)
+    found = train(tmp_path, resumed, to_the_end=True)
     assert found.epoch == [0, 1, 2]
     assert_same_weights(resumed, expected)
 
@@ -283,7 +285,7 @@ def test_a_loss_or_a_weight_that_is_not_finite_stops_the_run(tmp_path, when, bat
 def test_it_goes_on_if_it_is_told_to(tmp_path):
     model = network()
     options = {"callbacks": [poison(model, "begin", 3)], "check_finite": False}
-    options |= {"max_minutes": None, "checkpoint_minutes": 0}
+    options |= {"to_the_end": True, "checkpoint_minutes": 0}
     found = train(tmp_path, model, **options).history
     assert np.isfinite(found["loss"]).tolist() == [True, False, False]
     assert train(tmp_path).epoch == [0, 1]  # from the checkpoint of the first
