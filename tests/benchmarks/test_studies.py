@@ -88,6 +88,24 @@ def test_resized_copies_are_of_all_sizes(peers):
     assert len(peers.training_images("centered", False, 3)[1]) == 3
 
 
+def test_digits_are_turned_about_their_middle(studies):
+    networks = studies("stir_networks")
+    image = np.zeros((1, 40, 40, 1), "float32")
+    image[0, 8:24, 14:18] = 1
+    copies = networks.turned(image, 50, seed=0)
+    again = networks.turned(image, 50, seed=0)
+    np.testing.assert_array_equal(copies, again)
+    places = np.indices((40, 40)) - np.array([15.5, 15.5])[:, None, None]
+    turns = []
+    for copy in copies[..., 0]:
+        assert abs(copy.sum() / image.sum() - 1) < 0.15
+        y, x = (copy * places).sum(axis=(1, 2)) / copy.sum()
+        assert abs(y) < 0.3 and abs(x) < 0.3
+        slope = (copy * places[0] * places[1]).sum() / (copy * places[0] ** 2).sum()
+        turns.append(np.rad2deg(np.arctan(slope)))
+    assert -24 < min(turns) < -15 and 15 < max(turns) < 24
+
+
 def test_tries_are_judged_by_images_that_were_held_out(peers, monkeypatch):
     judged, kept = [], []
 

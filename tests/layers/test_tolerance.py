@@ -6,6 +6,7 @@ import pytest
 
 from keras_gdrn.kernels import Samples
 from keras_gdrn.layers import GaussDerConv, ScaleChannels, SpatialSelection
+from keras_gdrn.layers._scale_scope import current_windows
 from keras_gdrn.layers._windows import Accuracy, Windows, cubic_interpolation
 from keras_gdrn.models import scale_channel
 from tests.layers._contract import numpy, randomize
@@ -113,19 +114,30 @@ def test_a_layer_on_its_own_keeps_its_epsilon():
     assert 1e-4 < np.abs(fast - alone).max() / np.abs(alone).max() < 0.1
 
 
-def test_maps_are_sampled_as_finely_as_their_scale_needs(network):
+def windows_of(layer, monkeypatch):
+    """Of its images at each scale: what enters and what leaves each convolution."""
+    found, evaluate = [], GaussDerConv.call
+
+    def call(convolution, inputs):
+        found.append(current_windows())
+        return evaluate(convolution, inputs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussDerConv, "call", call)
+        layer(images())
+    return [[windows.of_scales for windows in pair] for pair in found]
+
+
+def test_maps_are_sampled_as_finely_as_their_scale_needs(network, monkeypatch):
     layer = channels(network, None, tolerance="fast")
-    spacings = [
-        [window.spacing for window in entering.of_scales]
-        for _, entering, _ in layer.convolutions((48, 48))
-    ]
+    windows = windows_of(layer, monkeypatch)
+    spacings = [[window.spacing for window in entering] for entering, _ in windows]
     assert spacings[0] == [1, 1, 1]  # the image
     assert all(of_layer == sorted(of_layer) for of_layer in spacings)
     assert max(map(max, spacings)) > 1
-    answer = [leaving for *_, leaving in layer.convolutions((48, 48))][-1]
-    assert {window.spacing for window in answer.of_scales} == {1}
-    for _, entering, _ in layer.convolutions((48, 48)):
-        for window in entering.of_scales:
+    assert {window.spacing for window in windows[-1][1]} == {1}
+    for entering, _ in windows:
+        for window in entering:
             positions = window.axes[0].positions
             assert window.spacing == 1 or 0.0 in positions
 
@@ -154,12 +166,11 @@ def test_interpolation_is_exact_for_cubic_polynomials(given, asked):
     np.testing.assert_allclose(matrix.sum(axis=1), 1)
 
 
-def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel():
+def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel(monkeypatch):
     """Windows would not follow them."""
-    layer = channels(OTHERS["learned"]())
-    ((_, entering, leaving),) = layer.convolutions((48, 48))
-    for windows in (entering, leaving):
-        assert {window.sizes for window in windows.of_scales} == {(48, 48)}
+    (ends,) = windows_of(channels(OTHERS["learned"]()), monkeypatch)
+    for windows in ends:
+        assert {window.sizes for window in windows} == {(48, 48)}
 
 
 def test_maps_that_a_network_gives_have_all_pixels():
