@@ -85,9 +85,8 @@ def classify(
         factor = side / (object_size or min(pixels.shape[:2]))
         images.append(_placed(pixels, factor, canvas, known.extension))
     network = with_input_of(model, only_layer(model, ScalePooling))
-    batches = [np.stack(images[n : n + BATCH]) for n in range(0, len(images), BATCH)]
-    if None in canvas:
-        batches = [image[None] for image in images]
+    step = 1 if None in canvas else BATCH  # of several sizes
+    batches = [np.stack(images[n : n + step]) for n in range(0, len(images), step)]
     found = []
     for batch in batches:
         # Called, not `predict`ed: nothing is compiled, for each size of images anew.

@@ -181,7 +181,7 @@ def test_what_is_saved_is_found_again(small, tmp_path):
 @of_files
 def test_hugging_face_both_ways(small, tmp_path, monkeypatch):
     hub = types.SimpleNamespace(  # as Keras and this package call it
-        HfApi=lambda: hub,
+        HfApi=lambda **_: hub,
         create_repo=lambda repo_id, **_: types.SimpleNamespace(repo_id=repo_id),
         upload_folder=lambda *, repo_id, folder_path, **_: shutil.copytree(
             folder_path, tmp_path / repo_id
