@@ -165,7 +165,6 @@ def windows() -> Figure:
     channels = architecture("rescaled_cifar10").get_layer("scale_channels")
     convolutions = channels.convolutions((CANVAS, CANVAS))
     inputs = [entering.of_scales for _, entering, _ in convolutions]
-    # The projections of the blocks are applied within the window of what follows.
     layers = {"first layer": 0, "middle": len(inputs) // 2, "last layer": -1}
     figure = Figure(figsize=(6.4, 4.6), dpi=150, layout="constrained")
     panels = figure.subplots(2, 3).flat

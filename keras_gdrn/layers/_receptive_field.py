@@ -9,6 +9,7 @@ that come after (see `_windows.deviation_before`).
 import dataclasses
 import inspect
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -170,6 +171,20 @@ class Course:
         if not self.result.is_map:
             return result
         return maps_of(self._channels_last(result), windows(self.result))
+
+    def convolutions(self, answer: Windows) -> Iterator[tuple[Any, Windows, Windows]]:
+        """Each convolution with the windows of its input and output."""
+        for call in self.calls:
+            layer = call.layer
+            entering, leaving = (
+                _windows_of(value, answer) for value in (call.inputs[0], call.output)
+            )
+            if type(layer) is GaussDerConv:
+                yield layer, entering, leaving
+            elif type(layer) is GaussDerResidualBlock:
+                middle = leaving.before(layer.sigma)
+                yield layer.conv1, entering, middle
+                yield layer.conv2, middle, leaving
 
     def _followed(self, layer, *args, **kwargs) -> _Value:
         """Keeps the calls that the layer, or each layer of the model, consists of."""

@@ -161,6 +161,17 @@ class ScaleChannels(keras.layers.Layer):
         maps = ops.moveaxis(ops.stack(outputs), -2, 0)
         return ops.moveaxis(maps, -1, 2) if course.channels_first else maps
 
+    def convolutions(self, spatial: tuple[int, ...]):
+        """What is evaluated of images of this size, for pictures and tests.
+
+        Yields:
+            Each Gaussian derivative convolution, with the `Windows` of its input and of
+            its output. None if the network is applied to whole, folded maps.
+        """
+        if self._course is not None:
+            windows = Windows(spatial, self.sigma0, self.subpixel, self._accuracy)
+            yield from self._course.convolutions(windows)
+
     @property
     def layers(self) -> list:
         """What `summary(expand_nested=True)` shows."""

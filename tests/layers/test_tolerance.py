@@ -6,7 +6,6 @@ import pytest
 
 from keras_gdrn.kernels import Samples
 from keras_gdrn.layers import GaussDerConv, ScaleChannels, SpatialSelection
-from keras_gdrn.layers._scale_scope import current_windows
 from keras_gdrn.layers._windows import Accuracy, Windows, cubic_interpolation
 from keras_gdrn.models import scale_channel
 from tests.layers._contract import numpy, randomize
@@ -114,23 +113,15 @@ def test_a_layer_on_its_own_keeps_its_epsilon():
     assert 1e-4 < np.abs(fast - alone).max() / np.abs(alone).max() < 0.1
 
 
-def windows_of(layer, monkeypatch):
+def windows_of(layer):
     """Of its images at each scale: what enters and what leaves each convolution."""
-    found, evaluate = [], GaussDerConv.call
-
-    def call(convolution, inputs):
-        found.append(current_windows())
-        return evaluate(convolution, inputs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(GaussDerConv, "call", call)
-        layer(images())
-    return [[windows.of_scales for windows in pair] for pair in found]
+    convolutions = layer.convolutions((48, 48))
+    return [[windows.of_scales for windows in ends] for _, *ends in convolutions]
 
 
-def test_maps_are_sampled_as_finely_as_their_scale_needs(network, monkeypatch):
+def test_maps_are_sampled_as_finely_as_their_scale_needs(network):
     layer = channels(network, None, tolerance="fast")
-    windows = windows_of(layer, monkeypatch)
+    windows = windows_of(layer)
     spacings = [[window.spacing for window in entering] for entering, _ in windows]
     assert spacings[0] == [1, 1, 1]  # the image
     assert all(of_layer == sorted(of_layer) for of_layer in spacings)
@@ -166,9 +157,9 @@ def test_interpolation_is_exact_for_cubic_polynomials(given, asked):
     np.testing.assert_allclose(matrix.sum(axis=1), 1)
 
 
-def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel(monkeypatch):
+def test_learned_scales_are_evaluated_on_whole_maps_at_every_pixel():
     """Windows would not follow them."""
-    (ends,) = windows_of(channels(OTHERS["learned"]()), monkeypatch)
+    (ends,) = windows_of(channels(OTHERS["learned"]()))
     for windows in ends:
         assert {window.sizes for window in windows} == {(48, 48)}
 
