@@ -1,14 +1,14 @@
 """The networks of this package as a hypermodel of Keras Tuner."""
 
-import contextlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import keras
 import keras_tuner
+import numpy as np
 from keras_tuner.errors import FatalValueError
 
 from keras_gdrn._checks import check_number
@@ -156,17 +156,22 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         epochs_here = []  # in this process
         note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
         options |= {"seed": seed, "out": out, "callbacks": [*callbacks, note]}
-        with errors_end_the_search():
+        try:
             data, tests = _data(x, y, validation_data, validation_split)
             check_datasets(model, tests)
-            epochs = epochs or self.base_recipe.epochs
-            stages = self._stages(hp, epochs, initial_epoch)
+            stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
             train_in_stages(model, stages, data, **options)
+        except (TypeError, ValueError) as error:  # which would be that of every trial
+            raise FatalValueError(str(error)) from error
         if not epochs_here:  # but perhaps in one that was killed afterwards
             pass_through(callbacks, model)
         found = scale_generalization(model, tests)
-        accuracies = dict(zip(found.factors, found.accuracies, strict=True))
-        return {"parameters": parameters(model), **_objectives(accuracies)}
+        objectives = {"val_mean_accuracy": float(np.mean(found.accuracies))}
+        objectives["val_min_accuracy"] = float(min(found.accuracies))
+        if 1.0 in tests:
+            at_one = list(found.factors).index(1.0)
+            objectives["val_accuracy"] = float(found.accuracies[at_one])
+        return {"parameters": parameters(model), **objectives}
 
     def _stages(
         self, hp: keras_tuner.HyperParameters, epochs: int, first: int
@@ -184,18 +189,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 recipe = replace(recipe, learning_rate=rate, warmup_epochs=0)
             stages.append(Stage("all_channels", recipe))
         return stages
-
-
-@contextlib.contextmanager
-def errors_end_the_search() -> Iterator[None]:
-    """For arguments and data: their error would be that of every trial.
-
-    Of another kind, it would be taken for a failed trial, and the search go on.
-    """
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise FatalValueError(str(error)) from error
 
 
 def _data(
@@ -230,12 +223,3 @@ def pass_through(
     every.on_epoch_begin(0)
     every.on_epoch_end(0)
     every.on_train_end()
-
-
-def _objectives(accuracies: Mapping[float, float]) -> dict[str, float]:
-    values = list(accuracies.values())
-    found = {"val_mean_accuracy": sum(values) / len(values)}
-    found["val_min_accuracy"] = min(values)
-    if 1.0 in accuracies:
-        found["val_accuracy"] = accuracies[1.0]
-    return {name: float(value) for name, value in found.items()}
