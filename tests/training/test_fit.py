@@ -141,6 +141,7 @@ BY_255 = r"divide .* by 255 \(`.* / 255`\). Received"
         ((*ARRAYS, np.ones(3)), "as many weights as images"),
         ((*ARRAYS, np.arange(44) - 1.0), r"must be finite and >= 0. Received: \[-1"),
         ((*ARRAYS, np.full(44, np.nan)), r"must be finite.* \[nan"),
+        ((*ARRAYS, np.full(44, np.inf)), r"must be finite.* \[inf"),
         ((IMAGES, LABELS.astype(str)), r"number their names.*return_inverse.*'\d'"),
         ((IMAGES, np.eye(7)[LABELS % 7]), r"one-hot \(N, 10\).*`model.fit`"),
         ((IMAGES, 2 * np.eye(10)[LABELS]), "must be shares that add up to 1"),
