@@ -97,6 +97,7 @@ def test_a_callback_ends_a_call_and_the_same_call_goes_on(tmp_path):
         assert len(found.epoch) == len(found.history["seconds"]) == epochs
         assert 0 < found.history["seconds"][-1] < taken
     assert_same_weights(model, whole)
+    assert len(fit(model, RECIPE, data, verbose=0).epoch) == 3  # it is not stopped
 
 
 @pytest.mark.skipif(
