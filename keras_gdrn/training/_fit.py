@@ -122,7 +122,7 @@ def _train(
     model: keras.Model, batches: Batches, done: int, epochs: int, options: dict
 ) -> None:
     """Trains from a step on, to the end of the last epoch."""
-    steps, model.stop_training = batches.steps, False
+    steps = batches.steps
     # Keras' epochs have as many steps: what is left of one is a call of its own.
     ends = sorted({done, done + -done % steps, epochs * steps})
     for first, end in itertools.pairwise(ends):
