@@ -129,6 +129,11 @@ def test_it_learns_in_mixed_precision_compiled_and_validated():
     assert history["val_accuracy"][-1] > 0.7
 
 
+class ImagesAlone(Sequence):
+    def __getitem__(self, number):
+        return super().__getitem__(number)[:1]
+
+
 BY_255 = r"divide .* by 255 \(`.* / 255`\). Received"
 
 
@@ -138,6 +143,7 @@ BY_255 = r"divide .* by 255 \(`.* / 255`\). Received"
         ([ARRAYS], "`data` must be arrays"),
         (list(ARRAYS), r"as a tuple.*use `model.fit`. Received: a list"),
         (IMAGES, r"`data` must be arrays.*use `model.fit`. Received: a ndarray"),
+        (ImagesAlone(), "`data` must be arrays"),
         ((IMAGES, LABELS[:-1]), "as many labels as images"),
         ((*ARRAYS, np.ones(3)), "as many weights as images"),
         ((*ARRAYS, np.arange(44) - 1.0), r"must be finite and >= 0. Received: \[-1"),

@@ -104,6 +104,14 @@ def crossed(*order: int) -> keras.Model:
     return keras.Model(image, keras.layers.Subtract()([branches[n] for n in order]))
 
 
+def chained(*order: int) -> keras.Model:
+    """Which of two equal layers is meant matters."""
+    layers = [keras.Input((4,))]
+    layers += [keras.layers.Dense(4)(layers[0])]
+    layers += [keras.layers.Dense(4)(layers[1])]
+    return keras.Model(layers[0], keras.layers.Add()([layers[n] for n in order]))
+
+
 OPTIONS = {
     "ratio": 1.3,
     "boundary": "symmetric",
@@ -115,6 +123,7 @@ OPTIONS = {
 NETWORKS = [
     *(partial(own, *kinds) for kinds in (("ReLU", "Flatten"), ("Flatten", "ReLU"))),
     *(partial(crossed, *order) for order in ((0, 1), (1, 0))),
+    *(partial(chained, *order) for order in ((1, 2), (2, 2))),
     *(partial(gauss_der_network, **{name: value}) for name, value in OPTIONS.items()),
     gauss_der_network,
 ]
