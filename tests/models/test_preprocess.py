@@ -42,6 +42,7 @@ def test_values_of_0_to_1_are_not_changed_at_all(values):
         (UNIT - 0.5) / 0.29,  # standardized
         (UNIT - 0.13) / 0.31,  # as MNIST usually is
         257.0 * BYTES,  # 16 bits
+        5 * UNIT,  # too dark for 255, and not whole
         BYTES - 120.0,
         np.where(UNIT > 0.9, np.nan, UNIT),
     ],

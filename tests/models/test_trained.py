@@ -171,6 +171,10 @@ def test_what_is_saved_is_found_again(small, tmp_path):
         loaded = from_preset(tmp_path / path)
         np.testing.assert_array_equal(loaded(x), small(x))
         assert loaded.get_layer("preprocess").class_names == ("cat", "dog")
+    weights = tmp_path / "pets" / "model.weights.h5"
+    weights.write_bytes(weights.read_bytes() + b"more")
+    with pytest.raises(ValueError, match="are damaged, or not those of the card"):
+        from_preset(weights.parent)
     text = (tmp_path / "pets" / "README.md").read_text(encoding="utf-8")
     for said in ("license: cc0-1.0", "cat, dog", "`train.py`", "| 75.0 |", "all else"):
         assert said in text
