@@ -85,7 +85,10 @@ REFUSED = [
     (lambda: model(strides=2), "no argument `strides`.*Received: {'strides': 2}"),
     (lambda: model(num_classes=2), "`num_classes`. Did you mean `classes`"),
     # Told before the missing ones.
-    (lambda: scale_channel((28, 28, 1), num_classes=2), "you mean `classes`"),
+    *(
+        (lambda b=b: b((28, 28, 1), num_classes=2), f"`{b.__name__}` has .*`classes`")
+        for b in (scale_channel, gauss_der_resnet)
+    ),
     (lambda: channel(zero_orders=1), r"Did you mean `zero_order`\?"),
     # What is refused is not proposed.
     (lambda: channel(sigma0=1), r"no argument `sigma0`\. Received: "),
