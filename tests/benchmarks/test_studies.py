@@ -13,6 +13,7 @@ import pytest
 
 from keras_gdrn.data import rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
+from keras_gdrn.models import from_preset
 from keras_gdrn.tuning import parameters
 
 
@@ -162,12 +163,17 @@ def test_a_run_is_collected(command, tmp_path):
     assert result["trained sigma0"] == pytest.approx([2, 2.83], abs=0.01)
     assert len(result["tested sigma0"]) == 6
     assert len(result["accuracies"]) == 48
-    other = json.dumps({**result, "seed": 1, "accuracies": 48 * [1.0]})
-    (tmp_path / "emoji-3-seed1.json").write_text(other)
+    tested = from_preset(tmp_path / "emoji-3-seed0" / "network")
+    assert len(tested.get_layer("scale_channels").sigma0) == 6
+    for seed, smallest in enumerate((0.0, 1.0)):
+        known = {**result, "seed": seed, "accuracies": 24 * [smallest] + 24 * [1.0]}
+        (tmp_path / f"emoji-3-seed{seed}.json").write_text(json.dumps(known))
     done = command(study, "--collect", *out)
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"\| emoji, 49 to 64 \| gauss_der \| +0 1 \| .* ± .* 69.1 \| +6.9 ", done.stdout
+        r"\| emoji, 49 to 64 \| gauss_der \| +0 1 \| +75.0 ± 35.4 \| +50.0 ± 70.7 "
+        r"\| +69.1 \| +6.9 ",
+        done.stdout,
     )
     assert (tmp_path / "emoji.png").stat().st_size > 10_000
     assert not (tmp_path / "mnist.png").exists()
