@@ -34,6 +34,7 @@ pytestmark = [
     # JAX, if another test has loaded it: Ray forks only to start its own programs.
     pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning"),
 ]
+IMAGES = np.ones(1000, "float32")
 
 
 def search(folder, trials, run):
@@ -58,16 +59,6 @@ def search(folder, trials, run):
     hp.Choice("a", list(range(100)))
     named = {"hyperparameters": hp, "directory": folder, "project_name": "p", "seed": 1}
     return Waiting(**named, max_trials=trials)
-
-
-class Images:
-    """An array, once it has been sent; it counts how often it was."""
-
-    sent = 0
-
-    def __reduce__(self):
-        self.sent += 1
-        return np.ones, (1000, "float32")
 
 
 @pytest.fixture(autouse=True)
@@ -99,12 +90,6 @@ def wait_for(found):
     return result
 
 
-def wait_for_the_end_of(file):
-    """Of the process of a trial."""
-    process = Path("/proc", file.stem.partition("-")[2])
-    wait_for(lambda: not process.exists())
-
-
 def kill(file) -> bool:
     """Kills the process of a trial, unless it has ended."""
     file.unlink()
@@ -114,23 +99,17 @@ def kill(file) -> bool:
     return False
 
 
-def assert_all_have_ended_once(tuner, folder):
-    for name, trial in tuner.oracle.trials.items():
-        if trial.trial_id == "01":
-            assert trial.status == "FAILED"
-            assert "ValueError: bad luck" in trial.message
-        elif trial.status != "RUNNING":
-            assert len(list(folder.glob(f"{name}-*.ended"))) == 1
-            assert trial.score == 1000 + trial.hyperparameters.values["a"]
+def assert_those_that_have_ended_did_so_once(tuner, folder):
+    for name in tuner.oracle.end_order:
+        assert len(list(folder.glob(f"{name}-*.ended"))) == 1
+        trial = tuner.oracle.trials[name]
+        assert trial.score == 1000 + trial.hyperparameters.values["a"]
 
 
 def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
     on_this_machine, tmp_path, capsys, request
 ):
-    """The latter is interrupted by Ctrl-C, and is the next one afterwards.
-
-    Images are sent once, to three processes; and the oracle wants to wait at first.
-    """
+    """The latter is interrupted by Ctrl-C, and is the next one afterwards."""
     # A shell has programs in the background ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
@@ -152,17 +131,10 @@ def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
             os.kill(os.getpid(), signal.SIGINT)
 
     tuner, thread = search(tmp_path, 2, run), threading.Thread(target=user)
-    images, answers, populate = Images(), ["IDLE"], tuner.oracle.populate_space
-
-    def populate_space(trial_id):
-        return {"status": answers.pop()} if answers else populate(trial_id)
-
-    tuner.oracle.populate_space = populate_space
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        search_on_ray(tuner, images, cpus=1.5, gpus=0.5)
+        search_on_ray(tuner, IMAGES, cpus=1.5, gpus=0.5)
     thread.join()
-    assert images.sent == 1 and not answers
     for file, variables in seen.items():  # at the same time
         expected = {
             "CUDA_VISIBLE_DEVICES": "0",
@@ -176,10 +148,11 @@ def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
             "niceness": os.nice(0),
         }
         assert expected.items() <= variables.items()
-        wait_for_the_end_of(file)
+        process = Path("/proc", file.name.partition("-")[2])
+        wait_for(lambda process=process: not process.exists())
     assert len(seen) == 2
     assert tuner.oracle.end_order == ["0"]
-    assert_all_have_ended_once(tuner, tmp_path)
+    assert_those_that_have_ended_did_so_once(tuner, tmp_path)
     assert "1 processes died" in capsys.readouterr().out
     assert search(tmp_path, 2, run).oracle.create_trial("any").trial_id == "1"
 
@@ -200,27 +173,23 @@ def test_killed_at_random_moments(on_this_machine, tmp_path, capsys):
 
     def run(trial, folder):
         time.sleep(2)
-        if trial == "01":
-            raise ValueError("bad luck")
 
     threading.Thread(target=killer, daemon=True).start()
     tuner = search(tmp_path, 12, run)
     options = {"parallel": 2, "cpus": 1, "gpus": 0, "max_retries": kills}
-    search_on_ray(tuner, np.ones(1000, "float32"), **options)
-    assert collections.Counter(tuner.oracle.end_order) == dict.fromkeys(
-        tuner.oracle.trials, 1
-    )
+    search_on_ray(tuner, IMAGES, **options)
+    assert sorted(tuner.oracle.end_order) == sorted(tuner.oracle.trials)
     assert len(tuner.oracle.trials) == 12
-    assert_all_have_ended_once(tuner, tmp_path)
+    assert_those_that_have_ended_did_so_once(tuner, tmp_path)
     assert f"{kills} processes died" in capsys.readouterr().out
 
 
 def test_what_does_not_fit(on_this_machine, tmp_path, monkeypatch):
     tuner = search(tmp_path, 1, None)
     with pytest.raises(ValueError, match=r"`gpus` must be at most 1, .* gpus=99"):
-        search_on_ray(tuner, np.ones(1), gpus=99)
+        search_on_ray(tuner, IMAGES, gpus=99)
     with pytest.raises(TypeError, match="Could not serialize"):
         search_on_ray(tuner, threading.Lock())
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r"pip install keras_gdrn\[ray\]"):
-        search_on_ray(tuner, np.ones(1))
+        search_on_ray(tuner, IMAGES)
