@@ -1,7 +1,7 @@
 """The command: a search in parts, its files, a test of its best network, errors."""
 
-import random
 import sys
+from unittest import mock
 
 import keras
 import keras_tuner
@@ -15,7 +15,7 @@ import trial_data
 
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.training import lock_folder
-from keras_gdrn.tuning import SearchSpace, _hypermodel
+from keras_gdrn.tuning import SearchSpace
 from tests.tuning._tiny import TINY
 
 LITTLE = (
@@ -43,25 +43,11 @@ def options(command):
     return lambda *given: command(*given, main=lambda: search.parse(search.__doc__))
 
 
-def test_a_bayesian_search_looks_at_scores_before_its_trials_are_over(
-    options, monkeypatch
-):
-    found = options("--tuner", "bayesian", "--max-trials", 12)
-    oracle = search.make_tuner(found, search.make_hypermodel(found)).oracle
-    looked_at = []
-
-    def fit(proposals, scores):
-        looked_at.append(len(scores))
-        raise InterruptedError
-
-    monkeypatch.setattr(oracle.gpr, "fit", fit)
-    with pytest.raises(InterruptedError):
-        for _ in range(found.max_trials):
-            trial = oracle.create_trial("tuner")
-            oracle.update_trial(trial.trial_id, {"val_mean_accuracy": 0.5})
-            trial.status = "COMPLETED"
-            oracle.end_trial(trial)
-    assert looked_at == [4]
+def test_a_bayesian_search_looks_at_scores_before_its_trials_are_over(options):
+    for trials, expected in {12: 4, 6: 3}.items():
+        found = options("--tuner", "bayesian", "--max-trials", trials)
+        oracle = search.make_tuner(found, search.make_hypermodel(found)).oracle
+        assert oracle.num_initial_points == expected
 
 
 @pytest.mark.slow
@@ -78,14 +64,8 @@ def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
     assert table in text
     assert len(table.splitlines()) == 4
     assert (out / "trials.png").stat().st_size > 10_000
-
-    import evaluate
-
-    tested = ("--dataset", "digits", "--factors", 1, 2, "--limit", 10)
-    command(
-        out / "model.keras", *tested, "--out", tmp_path / "test", main=evaluate.main
-    )
-    assert "Accuracy at each size factor" in capsys.readouterr().out
+    shape = keras.saving.load_model(out / "model.keras").input_shape
+    assert shape == (None, 12, 12, 1)
     before = (out / "model.keras").read_bytes()
     for other in (("--dataset", "mnist"), ("--seed", 5), ("--only", "ratio")):
         with pytest.raises(SystemExit, match="error: "):
@@ -104,10 +84,7 @@ def test_interrupted_search_finds_the_same(command, tmp_path, monkeypatch, capsy
         trials.append(callbacks[0].trial.trial_id)
         if trials == interrupted:
             raise KeyboardInterrupt
-        _hypermodel.pass_through(callbacks, model)
-        drawn = [random.random(), np.random.random(), float(keras.random.uniform(()))]
-        weights = sum(float(abs(weight).sum()) for weight in model.get_weights())
-        return {"val_mean_accuracy": sum(drawn) + weights}
+        return {"val_mean_accuracy": float(keras.random.uniform(()))}
 
     def write(tuner, out):
         trials = [tuner.oracle.trials[name] for name in ("0", "1")]
@@ -128,9 +105,7 @@ def test_interrupted_search_finds_the_same(command, tmp_path, monkeypatch, capsy
 
 
 def test_failed_trial_is_told(command, monkeypatch, capsys):
-    def failing(*args, **kwargs):
-        raise OSError("No space left on device")
-
+    failing = mock.Mock(side_effect=OSError("No space left on device"))
     monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", failing)
     with pytest.raises(SystemExit, match=r"1 trials: .* 1 failed"):
         command(*LITTLE, "--max-trials", 1)
@@ -138,10 +113,7 @@ def test_failed_trial_is_told(command, monkeypatch, capsys):
 
 
 def test_folder_of_something_else(command, tmp_path):
-    with (
-        lock_folder(tmp_path),
-        pytest.raises(SystemExit, match=r"error: .* is in use by another process"),
-    ):
+    with lock_folder(tmp_path), pytest.raises(SystemExit, match=r"error: .* in use"):
         command(*LITTLE, "--out", tmp_path)
 
 
@@ -153,15 +125,11 @@ def test_folder_of_something_else(command, tmp_path):
     ],
 )
 def test_search_on_ray_is_asked_for(given, expected, command, monkeypatch):
-    asked = {}
-
-    def search_on_ray(tuner, **options):
-        asked.update(options)
-
-    monkeypatch.setattr(search, "search_on_ray", search_on_ray)
+    asked = mock.Mock()
+    monkeypatch.setattr(search, "search_on_ray", asked)
     with pytest.raises(SystemExit, match="no network was trained"):
         command(*LITTLE, *given)
-    assert expected.items() <= asked.items()
+    assert expected.items() <= asked.call_args.kwargs.items()
 
 
 @pytest.mark.parametrize(
@@ -189,15 +157,11 @@ def test_validation_is_never_of_the_test(options, monkeypatch):
     np.testing.assert_array_equal(labels, every_label[800:950])
     trained = [label for _, label in trial_data.training(given)(None)]
     np.testing.assert_array_equal(trained, every_label[:800])
-    asked = []
-
-    def arrays(name, split, factor, *, limit, **_):
-        asked.append((name, split, factor, limit))
-        return np.zeros((limit, 4, 4, 1)), np.zeros(limit)
-
+    arrays = mock.Mock(return_value=(images, labels))
     monkeypatch.setattr(trial_data, "rescaled_arrays", arrays)
     trial_data.validation(options("--dataset", "mnist", "--factors", 2))
-    assert asked == [("mnist", "validation", 2.0, 500)]
+    assert arrays.call_args.args == ("mnist", "validation", 2.0)
+    assert arrays.call_args.kwargs["limit"] == 500
 
 
 def test_augmentation_is_the_papers(options):
@@ -219,10 +183,8 @@ class Searched(keras_tuner.GridSearch):
     def __init__(self, accuracies, folder):
         hp = keras_tuner.HyperParameters()
         hp.Choice("ratio", [1.25 + number for number in range(len(accuracies))])
-        for name, value in (
-            *(("blocks", 1), ("stem_width", 8), ("width_1", 16), ("width_2", 24)),
-            *(("scale_pooling", "max"), ("tuner/epochs", 3)),
-        ):
+        fixed = {"blocks": 1, "stem_width": 8, "width_1": 16, "width_2": 24}
+        for name, value in {**fixed, "scale_pooling": "max", "tuner/epochs": 3}.items():
             hp.Fixed(name, value)
         self.accuracies, options = accuracies, {"directory": folder}
         super().__init__(objective="val_accuracy", hyperparameters=hp, **options)
@@ -240,15 +202,12 @@ def test_best_first_and_without_those_that_failed(tmp_path):
     counts, table = report.report(tuner).split("\n\n")
     assert counts == "3 trials: 2 trained, 1 failed."
     header, _, best, second = (
-        [cell.strip() for cell in line.strip("|").split("|")]
+        [cell.strip() for cell in line.strip("|").split("|")][1:]
         for line in table.splitlines()
     )
-    assert header == [
-        *("trial", "val_accuracy", "parameters"),
-        *("widths", "ratio", "scale pooling"),
-    ]
-    assert best[1:] == ["0.7500", "1,234", "8, 16", "3.25", "max"]
-    assert second[1] == "0.5000"
+    assert header == ["val_accuracy", "parameters", "widths", "ratio", "scale pooling"]
+    assert best == ["0.7500", "1,234", "8, 16", "3.25", "max"]
+    assert second == ["0.5000", "1,234", "8, 16", "1.25", "max"]
     plots = report.plot_trials(tuner).axes
     dots = [plot.collections[0].get_offsets().tolist() for plot in plots]
     assert dots[0] == [[3.25, 0.75], [1.25, 0.5]]
