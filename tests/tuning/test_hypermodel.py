@@ -1,11 +1,13 @@
 """Trials of the hypermodel: what they train on, what they return, what they refuse."""
 
 import dataclasses
+from unittest import mock
 
 import keras
 import keras_tuner
 import numpy as np
 import pytest
+from keras.callbacks import LambdaCallback
 from keras_tuner.errors import FatalError
 
 from keras_gdrn.evaluation import ScaleGeneralization
@@ -14,6 +16,8 @@ from keras_gdrn.tuning import GaussDerResNetHyperModel, _hypermodel, parameters
 from tests.tuning._tiny import TINY
 
 FIXED = dataclasses.replace(TINY, ratio=(1.5,), width=(3,)).only()
+X, Y = np.zeros((24, 12, 12, 1), "float32"), np.arange(24) % 3
+HALF = {"validation_split": 0.5}
 
 
 def hypermodel_of(space=FIXED, recipe=Recipe(1, 8), **options):
@@ -65,18 +69,6 @@ def test_scale_channels_beyond_the_image_are_left_out():
     assert list(model.get_layer("scale_channels").sigma0) == [2.0, 4.0]  # 1.5² · 4 = 9
 
 
-class OfEpochs(keras.callbacks.Callback):
-    """Counts them, and calls a function after each of them."""
-
-    def __init__(self, then=lambda model: None):
-        super().__init__()
-        self.then, self.count = then, 0
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.count += 1
-        self.then(self.model)
-
-
 @pytest.mark.parametrize(
     ("epochs", "kind", "message"),
     [(1, ValueError, "not all finite"), (2, FloatingPointError, "loss")],
@@ -84,34 +76,33 @@ class OfEpochs(keras.callbacks.Callback):
 def test_a_network_that_diverges_does_not_end_a_search(
     epochs, kind, message, tiny_images
 ):
-    def spoil(model):
+    hypermodel = hypermodel_of(recipe=Recipe(epochs, 8))
+    hp, model = built(hypermodel)
+
+    def spoil(epoch, logs):
         model.set_weights([np.nan * weight for weight in model.get_weights()])
 
-    hypermodel = hypermodel_of(recipe=Recipe(epochs, 8))
-    named = {"validation_split": 0.5, "callbacks": [OfEpochs(spoil)], "verbose": 0}
+    options = {"callbacks": [LambdaCallback(on_epoch_end=spoil)], "verbose": 0}
     with pytest.raises(kind, match=message) as error:
-        hypermodel.fit(*built(hypermodel), *tiny_images, **named)
+        hypermodel.fit(hp, model, *tiny_images, **HALF, **options)
     assert not isinstance(error.value, FatalError)
 
 
 def test_an_interrupted_trial_goes_on_from_its_checkpoint(tiny_images, tmp_path):
     hypermodel = hypermodel_of(recipe=Recipe(2, 8))
 
-    def interrupt(model):
-        raise KeyboardInterrupt
-
-    def run(name, *then):
+    def run(name, error=None):
         keras.utils.set_random_seed(1)
         hp, model = built(hypermodel)
-        epochs, out = OfEpochs(*then), tmp_path / name
-        named = {"validation_split": 0.5, "out": out, "callbacks": [epochs]}
-        found = hypermodel.fit(hp, model, *tiny_images, verbose=0, **named)
-        return found, model.get_weights(), epochs.count
+        after_epoch, out = mock.Mock(side_effect=error), tmp_path / name
+        named = {"out": out, "callbacks": [LambdaCallback(on_epoch_end=after_epoch)]}
+        found = hypermodel.fit(hp, model, *tiny_images, verbose=0, **HALF, **named)
+        return found, model.get_weights(), after_epoch.call_count
 
     result, weights, count = run("whole")
     assert count == 2
     with pytest.raises(KeyboardInterrupt):
-        run("parts", interrupt)
+        run("parts", KeyboardInterrupt)
     for _ in range(2):
         # Killed after its training, it is judged without any, and its callbacks, one
         # of which writes Keras Tuner's checkpoint, are called once.
@@ -131,24 +122,19 @@ def fixed():
 @pytest.fixture
 def given(fixed, monkeypatch):
     """What the training and the test are given by `GaussDerResNetHyperModel.fit`."""
+    hypermodel, hp, model = fixed
+    half_right = ScaleGeneralization(np.array([1.0]), np.array([0.5]))
+    train, test = mock.Mock(), mock.Mock(return_value=half_right)
+    monkeypatch.setattr(_hypermodel, "train_in_stages", train)
+    monkeypatch.setattr(_hypermodel, "scale_generalization", test)
 
     def fit(*args, recipe=Recipe(1, 8), single_scale_epochs=0, **named):
-        calls = {}
-
-        def train_in_stages(model, stages, data, **options):
-            calls.update(stages=stages, data=data, **options)
-
-        def scale_generalization(model, tests):
-            calls.update(tests=tests)
-            return ScaleGeneralization(np.array([1.0]), np.array([0.5]))
-
-        monkeypatch.setattr(_hypermodel, "train_in_stages", train_in_stages)
-        monkeypatch.setattr(_hypermodel, "scale_generalization", scale_generalization)
-        hypermodel, hp, model = fixed
         hypermodel.base_recipe = recipe
         hypermodel.single_scale_epochs = single_scale_epochs
         assert hypermodel.fit(hp, model, *args, **named)["val_accuracy"] == 0.5
-        return calls
+        _, stages, data = train.call_args.args
+        own, (_, tests) = train.call_args.kwargs, test.call_args.args
+        return {**own, "stages": stages, "data": data, "tests": tests}
 
     return fit
 
@@ -198,9 +184,7 @@ def test_data(given, tiny_images):
     assert own.items() <= found.items()
 
 
-X, Y = np.zeros((24, 12, 12, 1), "float32"), np.arange(24) % 3
 JUDGES = {"validation_data": (X[:3], Y[:3])}
-HALF = {"validation_split": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -53,10 +53,8 @@ def test_defaults_are_the_network_for_cifar10():
     preset = ARCHITECTURES["rescaled_cifar10"]
     architecture = hypermodel.space.architecture(hp)
     assert architecture.pop("sigma0") == pytest.approx(preset.sigma0)
-    assert architecture.pop("order") == 2
     assert architecture.pop("widths") == list(preset.widths)
-    for name, value in architecture.items():
-        assert value == getattr(preset, name)
+    assert architecture.items() <= {**vars(preset), "order": 2}.items()
     assert hypermodel.recipe(hp, 90) == RECIPES["rescaled_cifar10"]
     hp = keras_tuner.HyperParameters()
     hp.values = {"ratio": 1.22, "separable_share": 0.5}
@@ -90,16 +88,11 @@ def test_sets_that_are_none():
 
 @pytest.mark.parametrize("side", [8, 24, 28, 32, 64, 96])
 def test_default_space_fits_the_image(side):
-    hypermodel = GaussDerResNetHyperModel((side, side, 1), 4)
-    space = hypermodel.space
-    if side == 24:
-        hp = keras_tuner.HyperParameters()
-        assert hypermodel.build(hp).output_shape == (None, 4)
+    space = GaussDerResNetHyperModel((side, side, 1), 4).space
     assert max(space.ratio) ** (max(space.blocks) + 1) <= side
     assert space.sigma0_range[1] <= max(side / 8, SearchSpace().sigma0_range[0])
     assert len(space.ratio) >= 5
-    if side >= 39:
-        assert space == SearchSpace()
+    assert (space == SearchSpace()) == (side >= 39)
     assert GaussDerResNetHyperModel((4, side, 1), 4).space == space
 
     def of(ratio):
