@@ -5,6 +5,7 @@ Ray is replaced by calls in this process; tests/tuning/test_ray.py has it.
 
 import collections
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import random
 import sys
 import types
 from pathlib import Path
+from unittest import mock
 
 import keras
 import keras_tuner
@@ -72,7 +74,8 @@ class Processes:
             raise Died("a signal\nand more")
         return found
 
-    def wait(self, results, timeout):
+    @staticmethod
+    def wait(results, timeout):
         return results[:1], results[1:]
 
     def cancel(self, result, force):
@@ -274,16 +277,13 @@ def test_an_error_of_all_trials_ends_the_search(processes, tmp_path):
 
 
 def test_an_oracle_that_wants_to_wait(tmp_path, monkeypatch):
-    tuner, answers = tuner_of("RandomSearch", tmp_path), ["IDLE"] * 3
-    populate = tuner.oracle.populate_space
-
-    def populate_space(trial_id):
-        return {"status": answers.pop()} if answers else populate(trial_id)
-
-    monkeypatch.setattr(tuner.oracle, "populate_space", populate_space)
+    tuner = tuner_of("RandomSearch", tmp_path)
+    answers = itertools.chain([{"status": "IDLE"}] * 3, itertools.repeat(mock.DEFAULT))
+    populate = mock.Mock(wraps=tuner.oracle.populate_space, side_effect=answers)
+    monkeypatch.setattr(tuner.oracle, "populate_space", populate)
     search_on_ray(tuner)
     assert_whole(tuner)
-    assert not answers
+    assert populate.call_count == 3 + 6
 
 
 def test_a_folder_that_is_not_shared_ends_the_search_at_once(processes, tmp_path):
@@ -315,43 +315,32 @@ def test_a_folder_that_is_not_shared_ends_the_search_at_once(processes, tmp_path
     [(os, "replace", 3), (Processes, "wait", 1)],  # a trial writes four files
     ids=["killed before a file is written", "interrupted while trials run"],
 )
-def test_a_search_that_is_stopped_goes_on(
-    of, name, step, kind, known, tmp_path, monkeypatch
-):
+def test_a_search_that_is_stopped_goes_on(of, name, step, kind, known, tmp_path):
     """In another process or, after Ctrl-C in a notebook, with the same tuner.
 
     No trial that has ended is run again, and none is lost.
     """
-    function, number, whole = getattr(of, name), 1, False
-    while not whole:
-        number, calls = number + step, 0
-
-        def stopping(*given, last=number, **named):
-            nonlocal calls
-            calls += 1
-            if calls >= last:
-                raise Killed  # and whatever cleans up writes nothing either
-            return function(*given, **named)
-
+    function = getattr(of, name)
+    for number in itertools.count(step, step):
         folder = tmp_path / str(number)
         tuner = tuner_of(kind, folder, 4, known)
-        monkeypatch.setattr(of, name, stopping)
-        try:
+        # Whatever cleans up is stopped too.
+        then = itertools.chain([mock.DEFAULT] * number, itertools.repeat(Killed))
+        stopping = mock.Mock(wraps=function, side_effect=then)
+        with mock.patch.object(of, name, stopping), contextlib.suppress(Killed):
             search_on_ray(tuner)
-            whole = True
-        except Killed:
-            files = folder.glob("p/trial_*/trial.json")
-            states = [json.loads(file.read_text()) for file in files]
-            ended = {s["trial_id"] for s in states if s["status"] == "COMPLETED"}
-            (folder / "ran").write_text("")
-            monkeypatch.setattr(of, name, function)
-            if of is os:
-                tuner = tuner_of(kind, folder, 4, known)
-            search_on_ray(tuner)
-            assert_whole(tuner)
-            assert not ended & set(ran(folder))
-            assert kind == "Hyperband" or len(tuner.oracle.trials) == 4
-    assert number > 4 * step
+            break
+        files = folder.glob("p/trial_*/trial.json")
+        states = [json.loads(file.read_text()) for file in files]
+        ended = {s["trial_id"] for s in states if s["status"] == "COMPLETED"}
+        (folder / "ran").write_text("")
+        if of is os:
+            tuner = tuner_of(kind, folder, 4, known)
+        search_on_ray(tuner)
+        assert_whole(tuner)
+        assert not ended & set(ran(folder))
+        assert kind == "Hyperband" or len(tuner.oracle.trials) == 4
+    assert number >= 4 * step
 
 
 def test_progress_on_a_terminal_is_one_line(processes, tmp_path, monkeypatch, capsys):
@@ -380,22 +369,20 @@ def test_progress_on_a_terminal_is_one_line(processes, tmp_path, monkeypatch, ca
     ],
 )
 def test_resources_of_a_trial(asked, is_ours, expected, monkeypatch):
-    there, tasks, closed, begun = {"CPU": 8.0, "GPU": 2.0}, [], [], []
-    ray = types.SimpleNamespace(
-        cluster_resources=lambda: there,
-        nodes=lambda: [{"Resources": {}}, {"Resources": there}],
-        remote=lambda **options: tasks.append(options) or (lambda function: function),
-        shutdown=lambda: closed.append(True),
-    )
-    started = lambda *given: begun.append(given) or (ray, is_ours)  # noqa: E731
+    there, ray = {"CPU": 8.0, "GPU": 2.0}, mock.Mock()
+    ray.cluster_resources.return_value = there
+    ray.nodes.return_value = [{"Resources": {}}, {"Resources": there}]
+    started = mock.Mock(return_value=(ray, is_ours))
     monkeypatch.setattr(_ray_tasks, "_started", started)
     address, parallel, cpus, _ = asked
     with _ray_tasks.cluster(*asked) as (_, _, slots):
-        (task,) = tasks
+        task = ray.remote.call_args.kwargs
         assert (task["num_cpus"], task["num_gpus"], slots()) == expected
         assert (task["max_calls"], task["max_retries"]) == (1, 0)  # a fresh process
-    assert len(closed) == is_ours
-    assert begun == [(address, math.ceil((parallel or 1) * (cpus or 1)))]
+        assert not ray.shutdown.called
+    assert ray.shutdown.called == is_ours
+    cores = math.ceil((parallel or 1) * (cpus or 1))
+    started.assert_called_once_with(address, cores)
     variables = task["runtime_env"]["env_vars"]
     assert variables["PJRT_NPROC"] == str(max(1, math.ceil(expected[0])))
     shared = "true" if expected[1] == 0.25 else None
