@@ -31,11 +31,10 @@ def write_image(path: Path, shape=(20, 14, 3), value=0) -> Path:
 
 def write_folder(folder: Path, count: int = 10) -> Path:
     """`count` dark and `count` bright images, each of another size."""
-    for name, value in (("dark", 10), ("bright", 180)):
-        for n in range(count):
-            suffix = "png" if n % 2 else "jpg"
-            path = folder / name / f"{n}.{suffix}"
-            write_image(path, (12 + n, 30 - 2 * n, 3), value + n)
+    for n in range(count):
+        name, shape = f"{n}.{'png' if n % 2 else 'jpg'}", (12 + n, 30 - 2 * n, 3)
+        write_image(folder / "dark" / name, shape, 10 + n)
+        write_image(folder / "bright" / name, shape, 180 + n)
     return folder
 
 
@@ -177,21 +176,14 @@ def predict(script, main, known):
     return lambda *arguments: main(script("predict"), *arguments)
 
 
-def test_files_of_all_kinds(predict, known, tmp_path):
-    paths = [
-        write_image(tmp_path / "one.png", (40, 9, 3), 20),
-        write_image(tmp_path / "one.jpg", (16, 16, 3), 150),
-        write_image(tmp_path / "gray.png", (5, 30), 90),
-        write_image(tmp_path / os.fsdecode(b"a\xff.png")),  # a name not in UTF-8
-    ]
-    for size, options in {None: (), 30: ("--object-size", 30)}.items():
-        lines = predict("known.keras", *paths, *options).splitlines()
-        answers = classify(known, paths, object_size=size)
-        for path, line, answer in zip(paths, lines, answers, strict=True):
-            name, share = answer.top[0]
-            shown = str(path).replace("\udcff", r"\udcff")
-            assert line.startswith(f"{shown}: {name} {100 * share:.1f} %, ")
-            assert line.endswith(("σ₀ = 0.70", "σ₀ = 1.41", "σ₀ = 0.7", "σ₀ = 1.4"))
+def test_a_line_tells_what_is_seen_in_a_file(predict, known, tmp_path):
+    path = write_image(tmp_path / os.fsdecode(b"a\xff.png"), (40, 9, 3), 20)
+    for options in (), ("--object-size", 30):  # the name is not in UTF-8
+        (answer,) = classify(known, path, *options[1:])
+        name, share = answer.top[0]
+        (line,) = predict("known.keras", path, *options).splitlines()
+        assert line.startswith(f"{tmp_path}/a\\udcff.png: {name} {100 * share:.1f} %, ")
+        assert line.endswith(f"σ₀ = {answer.sigma0:.2g}")
 
 
 def test_names_and_size_can_be_options(predict, tmp_path):
@@ -216,9 +208,5 @@ def test_the_file_of_a_network_brings_no_code(predict, tmp_path):
     image = keras.Input((16, 16, 3))
     x = keras.layers.Lambda(lambda x: x[:, 0, 0])(image)
     keras.Model(image, x).save(tmp_path / "code.keras")
-    for network, message in {
-        "code.keras": "`?Lambda`? layer",
-        "none": "'none'",
-    }.items():
-        with pytest.raises(SystemExit, match=f"error: .*{message}"):
-            predict(network, write_image(tmp_path / "one.png"))
+    with pytest.raises(SystemExit, match=r"error: .*Lambda"):
+        predict("code.keras", write_image(tmp_path / "one.png"))
