@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
@@ -61,11 +62,8 @@ def test_errors_times_and_memory_are_measured(gpu):
 
 def test_what_does_not_fit_the_memory_has_a_row(gpu, monkeypatch, capsys):
     run, failed = gpu("run"), "RESOURCE_EXHAUSTED: Out of memory"
-
-    def too_large(*_):
-        raise run.jax.errors.JaxRuntimeError(f"{failed}\n(…)")
-
-    monkeypatch.setattr(run, "step_of", too_large)
+    error = run.jax.errors.JaxRuntimeError(f"{failed}\n(…)")
+    monkeypatch.setattr(run, "step_of", mock.Mock(side_effect=error))
     options = argparse.Namespace(batch=1, quick=True, precision="float32")
     run.report_speed("training of tiny", run.TINY, "training", options)
     assert capsys.readouterr().out.count(failed) == 5

@@ -6,6 +6,7 @@
 import argparse
 import json
 import re
+from unittest import mock
 
 import keras
 import numpy as np
@@ -36,6 +37,11 @@ def images():
 @pytest.fixture
 def peers(studies):
     return studies("peers")
+
+
+@pytest.fixture
+def of_stir(studies):
+    return studies("stir_networks")
 
 
 def difference(actual, expected):
@@ -89,39 +95,33 @@ def test_resized_copies_are_of_all_sizes(peers):
     assert len(peers.training_images("centered", False, 3)[1]) == 3
 
 
-def test_digits_are_turned_about_their_middle(studies):
-    networks = studies("stir_networks")
+def test_digits_are_turned_about_their_middle(of_stir):
     image = np.zeros((1, 40, 40, 1), "float32")
     image[0, 8:24, 14:18] = 1
-    copies = networks.turned(image, 50, seed=0)
-    again = networks.turned(image, 50, seed=0)
+    copies, again = (of_stir.turned(image, 50, seed=0)[..., 0] for _ in range(2))
     np.testing.assert_array_equal(copies, again)
-    places = np.indices((40, 40)) - np.array([15.5, 15.5])[:, None, None]
-    turns = []
-    for copy in copies[..., 0]:
-        assert abs(copy.sum() / image.sum() - 1) < 0.15
-        y, x = (copy * places).sum(axis=(1, 2)) / copy.sum()
-        assert abs(y) < 0.3 and abs(x) < 0.3
-        slope = (copy * places[0] * places[1]).sum() / (copy * places[0] ** 2).sum()
-        turns.append(np.rad2deg(np.arctan(slope)))
+    mass, (y, x) = copies.sum(axis=(1, 2)), np.indices((40, 40)) - 15.5
+    np.testing.assert_allclose(mass, image.sum(), rtol=0.15)
+    for place in (y, x):
+        middles = (copies * place).sum(axis=(1, 2)) / mass
+        np.testing.assert_allclose(middles, 0, atol=0.3)
+    slopes = (copies * x * y).sum(axis=(1, 2)) / (copies * y * y).sum(axis=(1, 2))
+    turns = np.rad2deg(np.arctan(slopes))
     assert -24 < min(turns) < -15 and 15 < max(turns) < 24
 
 
 def test_tries_are_judged_by_images_that_were_held_out(peers, monkeypatch):
-    judged, kept = [], []
-
-    def judge(_, tests):
-        judged.extend(tests.values())
-        return argparse.Namespace(accuracies=np.zeros(9))
-
-    trained_on = peers.images_of("centered", "train", 1.0, 3)[0]
-    monkeypatch.setattr(peers, "scale_generalization", judge)
-    monkeypatch.setattr(peers, "trained", lambda *given: kept.append(given[3]))
-    options = argparse.Namespace(task="centered", limit=4, seeds=[0])
-    peers.tries("cnn", options)
-    assert kept == [3] * 3 and len(judged) == 3 * 9
-    (at_one,), _ = judged[4]
-    assert not any(np.array_equal(at_one, image) for image in trained_on)
+    train = mock.Mock()
+    test = mock.Mock(return_value=argparse.Namespace(accuracies=np.zeros(9)))
+    monkeypatch.setattr(peers, "trained", train)
+    monkeypatch.setattr(peers, "scale_generalization", test)
+    peers.tries("cnn", argparse.Namespace(task="centered", limit=4, seeds=[0]))
+    assert [call.args[3] for call in train.call_args_list] == [3] * 3
+    _, tests = test.call_args.args
+    images, labels = peers.images_of("centered", "train", 1.0, 4)
+    np.testing.assert_array_equal(tests[1.0][0], images[3:])
+    np.testing.assert_array_equal(tests[1.0][1], labels[3:])
+    assert len(tests) == 9
 
 
 @pytest.mark.parametrize(
@@ -146,11 +146,6 @@ def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
     assert peers.over_seeds(np.array([1.0, 3.0])) == "2.0 ± 1.4"
     assert [path.name for path in tmp_path.iterdir()] == ["centered.md"]
-
-
-@pytest.fixture
-def of_stir(studies):
-    return studies("stir_networks")
 
 
 @pytest.mark.slow
