@@ -1,7 +1,7 @@
 """The documentation: no name, argument or picture is missing, no link leads nowhere.
 
-Citations of the paper name what is there. The numbers of its sections and tables come
-here with their labels in its source; where that is at hand, labels are looked up there.
+Citations of the paper name what is there, by numbers or by labels, where its source is
+at hand.
 """
 
 import importlib
@@ -26,27 +26,6 @@ FILES = [
     for path in sorted((ROOT / folder).rglob(pattern))
     if path != Path(__file__)
 ]
-# Numbers that are cited, with the labels of what is meant.
-NUMBERED = {
-    "Sec. 3.1": "sec-scale-covariance-properties",
-    "Sec. 3.2": "sec-diffusion-eq-and-pdes",
-    "Sec. 4": "sec-rescaled-datasets",
-    "Sec. 4.1": "sec-rescaled-image-datasets",
-    "Sec. 5.2": "sec-training-protocol",
-    "Sec. 6": "sec-experiments",
-    "Sec. 6.1": "sec-single-scale-exp",
-    "Sec. 6.2": "sec-scale-gen-experiments",
-    "Sec. 7.1": "sec-zero-order-term-study",
-    "Sec. 8": "sec-network-function-visualisation",
-    "Sec. A.1": "sec-single-sc-net-gen-appendix",
-    "Sec. A.2": "sec-standard-vs-dwsc",
-    "Sec. A.3": "sec-effect-of-label-smoothing-appendix",
-    "Sec. A.4": "sec-pre-training",
-    "Sec. A.5": "sec-semi-multi-training",
-    "Sec. A.6": "sec-filt-vis-subsection-appendix",
-    "Table 1": "tab:model-parameters",
-    "Table 2": "tab:training-parameters",
-}
 LABEL = r"[a-z0-9]+(?:-[a-z0-9+]+)+"
 NUMBER = r"\d+(?:\.\d+)?|A\.\d"
 # How labels of what is cited so begin.
@@ -84,12 +63,6 @@ def test_links_to_files_lead_somewhere():
                 assert (page.parent / link.partition("#")[0]).exists(), (page, link)
 
 
-def test_commands_name_no_folder_of_data():
-    """Without one it is that of TensorFlow Datasets, which everybody has."""
-    for path in (*PAGES, *ROOT.glob("results/**/*.json")):
-        assert "--data-dir" not in path.read_text(encoding="utf-8"), path
-
-
 def test_the_pictures_can_be_drawn(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(ROOT / "docs")
     import pictures
@@ -113,21 +86,29 @@ def cited(what: str) -> Iterator[tuple[str, str, str]]:
                 yield str(path.relative_to(ROOT)), full, one
 
 
-def test_numbers_are_those_that_are_known():
-    found = {(name, f"{kind} {one}") for name, kind, one in cited(NUMBER)}
-    assert not {(name, what) for name, what in found if what not in NUMBERED}
-    assert {what for _, what in found} == set(NUMBERED)
-
-
-def test_labels_are_those_of_the_source():
-    """A citation may leave out how a label begins, and of some alike how they end."""
-    found = list(cited(LABEL))
-    assert len(found) > 30
+@pytest.fixture(scope="module")
+def source() -> str:
     if not SOURCE.exists():
         pytest.skip(f"{SOURCE} is not there")
-    source = SOURCE.read_text(encoding="utf-8")
-    labels = re.findall(r"\\label\{([^}]*)\}", source)
-    assert set(NUMBERED.values()) <= set(labels)
+    return SOURCE.read_text(encoding="utf-8")
+
+
+def test_numbers_are_those_of_the_source(source):
+    numbers = {f"Table {n + 1}" for n in range(source.count(r"\begin{table"))}
+    main, _, appendix = source.partition(r"\appendix")
+    for names, part in (("123456789", main), ("A", appendix)):
+        for name, section in zip(names, part.split(r"\section{")[1:], strict=True):
+            count = section.count(r"\subsection{")
+            numbers |= {f"Sec. {name}", *(f"Sec. {name}.{n + 1}" for n in range(count))}
+    found = {f"{kind} {one}": file for file, kind, one in cited(NUMBER)}
+    assert len(found) > 10
+    assert not {what: file for what, file in found.items() if what not in numbers}
+
+
+def test_labels_are_those_of_the_source(source):
+    """A citation may leave out how a label begins, and of some alike how they end."""
+    labels, found = re.findall(r"\\label\{([^}]*)\}", source), list(cited(LABEL))
+    assert len(found) > 30
     for name, kind, one in found:
         pattern = re.compile(BEGIN[kind] + re.escape(one))
         assert any(map(pattern.match, labels)), (name, kind, one)

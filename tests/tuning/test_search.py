@@ -177,28 +177,18 @@ def test_the_small_space_is_a_part_of_the_default_one_but_for_its_size():
         assert set(small) <= set(getattr(SearchSpace(), name))
 
 
-class Searched(keras_tuner.GridSearch):
-    """Trials that end with these accuracies; None is a failure."""
-
-    def __init__(self, accuracies, folder):
-        hp = keras_tuner.HyperParameters()
-        hp.Choice("ratio", [1.25 + number for number in range(len(accuracies))])
-        fixed = {"blocks": 1, "stem_width": 8, "width_1": 16, "width_2": 24}
-        for name, value in {**fixed, "scale_pooling": "max", "tuner/epochs": 3}.items():
-            hp.Fixed(name, value)
-        self.accuracies, options = accuracies, {"directory": folder}
-        super().__init__(objective="val_accuracy", hyperparameters=hp, **options)
-        self.search(verbose=0)
-
-    def run_trial(self, trial, **_):
-        accuracy = self.accuracies[int(trial.hyperparameters["ratio"] - 1)]
-        if accuracy is None:
-            raise keras_tuner.errors.FailedTrialError
-        return {"parameters": 1234, "val_accuracy": accuracy}
-
-
 def test_best_first_and_without_those_that_failed(tmp_path):
-    tuner = Searched([0.5, None, 0.75], tmp_path)
+    hp = keras_tuner.HyperParameters()
+    hp.Choice("ratio", [1.25, 2.25, 3.25])
+    fixed = {"blocks": 1, "stem_width": 8, "width_1": 16, "width_2": 24}
+    for name, value in {**fixed, "scale_pooling": "max", "tuner/epochs": 3}.items():
+        hp.Fixed(name, value)
+    named = {"objective": "val_accuracy", "hyperparameters": hp, "directory": tmp_path}
+    tuner = keras_tuner.GridSearch(mock.Mock(), **named)
+    first, best = ({"parameters": 1234, "val_accuracy": of} for of in (0.5, 0.75))
+    failure = keras_tuner.errors.FailedTrialError
+    tuner.run_trial = mock.Mock(side_effect=[first, failure, best])
+    tuner.search(verbose=0)
     counts, table = report.report(tuner).split("\n\n")
     assert counts == "3 trials: 2 trained, 1 failed."
     header, _, best, second = (
