@@ -102,8 +102,7 @@ def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch):
     assert card.command == "python x.py (seed 3)"
     assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
     assert loaded.get_layer("preprocess").object_size == 20
-    for mine, theirs in zip(loaded.get_weights(), expected.get_weights(), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_equal(loaded.get_weights(), expected.get_weights())
 
 
 def test_objects_are_read_from_perfect_scores(script):

@@ -113,25 +113,17 @@ def test_an_interrupted_trial_goes_on_from_its_checkpoint(tiny_images, tmp_path)
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-@pytest.fixture(scope="module")
-def fixed():
-    hypermodel = hypermodel_of()
-    return hypermodel, *built(hypermodel)
-
-
 @pytest.fixture
-def given(fixed, monkeypatch):
+def given(monkeypatch):
     """What the training and the test are given by `GaussDerResNetHyperModel.fit`."""
-    hypermodel, hp, model = fixed
     half_right = ScaleGeneralization(np.array([1.0]), np.array([0.5]))
     train, test = mock.Mock(), mock.Mock(return_value=half_right)
     monkeypatch.setattr(_hypermodel, "train_in_stages", train)
     monkeypatch.setattr(_hypermodel, "scale_generalization", test)
 
     def fit(*args, recipe=Recipe(1, 8), single_scale_epochs=0, **named):
-        hypermodel.base_recipe = recipe
-        hypermodel.single_scale_epochs = single_scale_epochs
-        assert hypermodel.fit(hp, model, *args, **named)["val_accuracy"] == 0.5
+        of = hypermodel_of(recipe=recipe, single_scale_epochs=single_scale_epochs)
+        assert of.fit(*built(of), *args, **named)["val_accuracy"] == 0.5
         _, stages, data = train.call_args.args
         own, (_, tests) = train.call_args.kwargs, test.call_args.args
         return {**own, "stages": stages, "data": data, "tests": tests}
@@ -139,29 +131,20 @@ def given(fixed, monkeypatch):
     return fit
 
 
-def assert_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize(
-    ("single", "options", "expected"),
+    ("single", "first", "last", "expected"),
     [
-        (0, {}, [(None, 8, 0.01, 2)]),
-        (2, {"epochs": 3}, [((1.0,), 2, 0.01, 1), (None, 1, 0.005, 0)]),
-        (
-            2,
-            {"epochs": 3, "initial_epoch": 1},
-            [((1.0,), 1, 0.01, 0), (None, 1, 0.005, 0)],
-        ),
-        (9, {}, [((1.0,), 8, 0.01, 2)]),
+        (0, 0, None, [(None, 8, 0.01, 2)]),
+        (2, 0, 3, [((1.0,), 2, 0.01, 1), (None, 1, 0.005, 0)]),
+        (2, 1, 3, [((1.0,), 1, 0.01, 0), (None, 1, 0.005, 0)]),
+        (9, 0, None, [((1.0,), 8, 0.01, 2)]),
     ],
 )
-def test_stages(single, options, expected, given, tiny_images):
+def test_stages(single, first, last, expected, given, tiny_images):
     """One scale channel comes first; the warm-up keeps its share."""
-    recipe = Recipe(8, 8, warmup_epochs=2)
-    options |= {"recipe": recipe, "single_scale_epochs": single}
-    found = given(*tiny_images, validation_split=0.5, **options)["stages"]
+    named = {"recipe": Recipe(8, 8, warmup_epochs=2), "single_scale_epochs": single}
+    named |= {"initial_epoch": first, "epochs": last}
+    found = given(*tiny_images, **HALF, **named)["stages"]
     names = "epochs", "learning_rate", "warmup_epochs"
     of = [(s.sigma0, *(getattr(s.recipe, name) for name in names)) for s in found]
     assert of == expected
@@ -171,11 +154,11 @@ def test_data(given, tiny_images):
     x, y = tiny_images
     for arguments, named in (((x, y), {}), ((), {"x": x, "y": y}), (((x, y),), {})):
         found = given(*arguments, **named, validation_data=(x[:5], y[:5]))
-        assert_same(found["data"], (x, y))
-        assert_same(found["tests"][1.0], (x[:5], y[:5]))
+        np.testing.assert_equal(found["data"], (x, y))
+        np.testing.assert_equal(found["tests"][1.0], (x[:5], y[:5]))
         found = given(*arguments, **named, validation_split=0.2)
-        assert_same(found["data"], (x[:6], y[:6]))  # as Keras: 6.4 of 8
-        assert_same(found["tests"][1.0], (x[6:], y[6:]))
+        np.testing.assert_equal(found["data"], (x[:6], y[:6]))  # as Keras: 6.4 of 8
+        np.testing.assert_equal(found["tests"][1.0], (x[6:], y[6:]))
     tests = {1.0: tiny_images, 2.0: tiny_images}
     own = {"class_weight": {0: 2.0}, "seed": 4, "out": "folder"}
     found = given(given, validation_data=tests, **own)
@@ -203,8 +186,8 @@ JUDGES = {"validation_data": (X[:3], Y[:3])}
         ((X, Y), JUDGES | {"batch_size": 4}, "'batch_size'"),
     ],
 )
-def test_what_does_not_fit(data, options, message, fixed):
+def test_what_does_not_fit(data, options, message):
     """It is no failure of a trial, after which the search would go on."""
-    hypermodel, hp, model = fixed
+    hypermodel = hypermodel_of()
     with pytest.raises(FatalError, match=message):
-        hypermodel.fit(hp, model, *data, verbose=0, **options)
+        hypermodel.fit(*built(hypermodel), *data, verbose=0, **options)
