@@ -46,16 +46,13 @@ def with_images() -> dict:
     return names | {"validation": larger, "twice_as_large": larger}
 
 
-def test_the_functional_model(tmp_path):
+def test_the_functional_model():
     names = {}
     exec(BUILD, names)
     model = names["model"]
-    images, labels = random_images(2, (64, 64, 3))
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    assert np.isfinite(model.fit(images, labels, verbose=0).history["loss"]).all()
-    model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras").predict(images, verbose=0)
-    np.testing.assert_allclose(again, model(images), atol=1e-6)
+    history = model.fit(*random_images(2, (64, 64, 3)), verbose=0).history
+    assert np.isfinite(history["loss"]).all()
 
 
 def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
@@ -94,8 +91,6 @@ def test_a_search_in_three_lines(tmp_path, monkeypatch):
     (trial,) = names["tuner"].oracle.get_best_trials(1)
     assert trial.status == "COMPLETED"
     assert 0 <= trial.score <= 1
-    (model,) = names["tuner"].get_best_models(1)
-    assert model.predict(names["validation"][0], verbose=0).shape == (8, 10)
 
 
 def test_the_front_page():

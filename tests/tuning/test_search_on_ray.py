@@ -109,10 +109,10 @@ def tuner_of(kind, folder, trials=6, known="ab", run=score, **options):
     kind = getattr(keras_tuner, kind)
 
     class Noted(kind):
-        def run_trial(self, trial, verbose=0):
+        def run_trial(self, trial, verbose=0, **options):
             with Path(self.directory, "ran").open("a") as file:
                 file.write(f"{trial.trial_id} ")
-            return run(self, trial)
+            return run(self, trial, **options)
 
     space = keras_tuner.HyperParameters()
     for name in known:
@@ -196,28 +196,22 @@ def test_a_trial_that_is_run_again_draws_the_same_numbers(processes, tmp_path):
     assert scores("deaths", deaths=3) == expected
 
 
-class Resuming(keras_tuner.HyperModel):
-    """Its score is whether there is a checkpoint of the same trial."""
-
-    def build(self, hp):
-        hp.Choice("a", [0, 1])
-        return keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-
-    def fit(self, hp, model, out=None, **_):
-        resumes = out is not None and out.exists()
-        if out is not None:
-            out.mkdir(exist_ok=True)
-        return {"val_accuracy": float(resumes)}
-
-
 @pytest.mark.parametrize(("executions", "scores"), [(1, [1, 0]), (2, [0, 0])])
 def test_a_trial_whose_process_died_goes_on_from_its_checkpoint(
     executions, scores, processes, tmp_path
 ):
     """Unless it is several trainings, which would find the checkpoint of the first."""
+
+    def run(tuner, trial, out=None):
+        resumes = out is not None and out.exists()
+        if out is not None:
+            out.mkdir(exist_ok=True)
+        return float(resumes)
+
     processes(slots=1, deaths=1, share=1)
-    named = {"directory": tmp_path, "executions_per_trial": executions}
-    tuner = keras_tuner.RandomSearch(Resuming(), "val_accuracy", max_trials=2, **named)
+    tuner = tuner_of("RandomSearch", tmp_path, trials=2, run=run)
+    tuner.hypermodel = types.SimpleNamespace(fit=lambda out: None)
+    tuner.executions_per_trial = executions
     search_on_ray(tuner)
     assert [trial.score for trial in tuner.oracle.trials.values()] == scores
 
