@@ -29,7 +29,7 @@ GIVEN = {
     "benchmarks/gpu/run.py": ["--batch", "0"],
     "benchmarks/studies/peers.py": ["centered", "--out", "file/below"],
     "benchmarks/studies/anywhere.py": ["digits", "--out", "file/below"],
-    "benchmarks/run.py": ["--sigmas", "0"],
+    "benchmarks/run.py": ["one"],
     "benchmarks/studies/stir.py": ["--out", "file/below"],
 }
 

@@ -34,24 +34,20 @@ COMMANDS = (
 )
 
 
-def top_level_names() -> set[str]:
-    """Of what the package imports, anywhere in its files."""
-    paths = (ROOT / "keras_gdrn").rglob("*.py")
-    names = {name.partition(".")[0] for path in paths for name in imported(path)}
-    return names - sys.stdlib_module_names - {"keras_gdrn"}
-
-
 def required(requirements: list[str]) -> set[str]:
     names = {re.match(r"[\w-]+", r)[0].replace("-", "_") for r in requirements}
     return {IMPORTED_AS.get(name, name) for name in names}
 
 
 def test_what_is_imported_is_required_and_the_reverse():
+    paths = (ROOT / "keras_gdrn").rglob("*.py")
+    found = {name.partition(".")[0] for path in paths for name in imported(path)}
+    found -= sys.stdlib_module_names | {"keras_gdrn"}
     extras, needed = PROJECT["optional-dependencies"], PROJECT["dependencies"]
     known = required(needed + extras["viz"] + extras["ray"])
     # Who has JAX as backend, or uploads to Hugging Face, has installed these.
-    assert top_level_names() - {"jax", "huggingface_hub"} <= known
-    assert required(needed) - NOT_IMPORTED <= top_level_names()
+    assert found - {"jax", "huggingface_hub"} <= known
+    assert required(needed) - NOT_IMPORTED <= found
 
 
 @pytest.mark.parametrize("folder", ["examples", "tuning"])

@@ -58,13 +58,6 @@ def test_layers_are_timed(table_of):
     assert float(dense[0]) > 0 and dense[1] == "–"  # up to σ = 2
 
 
-@pytest.mark.parametrize("options", [("one",), ("network", "--name", "nope")])
-def test_networks_of_other_names_are_refused(command, options):
-    done = command("benchmarks/run.py", *options)
-    assert done.returncode == 2
-    assert "--name" in done.stderr and "'GaussDerResNet'" in done.stderr
-
-
 @pytest.mark.slow
 def test_a_network_learns_to_look_anywhere(table_of, tmp_path, monkeypatch):
     monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (0.5, 1.0, 2.0))

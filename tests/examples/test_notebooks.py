@@ -71,11 +71,7 @@ def test_committed_outputs(name):
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="Colab's backend is TensorFlow"
 )
-# Keras Tuner and IPython still call things by their old names.
-@pytest.mark.filterwarnings(
-    "ignore:(currentThread|getName):DeprecationWarning:keras_tuner",
-    "ignore:.*deprecated in traitlets:DeprecationWarning",
-)
+@pytest.mark.filterwarnings("ignore:.*deprecated in traitlets:DeprecationWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_from_top_to_bottom(name, shell, monkeypatch, tmp_path):
     monkeypatch.setenv("KERAS_GDRN_BUDGET", "smoke")

@@ -139,8 +139,6 @@ def test_what_decides_the_result_is_in_the_settings(paper):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "one of the arguments NAME --list --figure --collect is required"),
-        ("mnist --figure poolings", "not allowed with argument"),
         ("--figure poolings --start-from a", "--start-from is for a NAME"),
         ("digits_max --receptive-field nan", "argument --receptive-field"),
         ("digits_max --budget smoke --canvas 1", r"for an image of \(1, 1\) pixels"),

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # For those that import Ray themselves: see keras_gdrn/tuning/_ray_tasks.py.
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-sys.path[:0] = [str(ROOT / "tuning"), str(ROOT / "examples")]
+sys.path.insert(0, str(ROOT / "tuning"))
 
 
 @pytest.fixture(scope="session")

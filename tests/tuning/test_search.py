@@ -73,35 +73,32 @@ def test_search_in_parts_and_its_best_network(command, tmp_path, capsys):
     assert (out / "model.keras").read_bytes() == before
 
 
-def test_interrupted_search_finds_the_same(command, tmp_path, monkeypatch, capsys):
+def test_interrupted_search_finds_the_same(command, monkeypatch, capsys):
     """A trial's random numbers are its own, whatever was run before in its process.
 
     What there is at the interruption is written.
     """
-    trials = []
+    begun, interrupted, write = [], None, mock.Mock()
 
     def fit(self, hp, model, x, *, callbacks, **_):
-        trials.append(callbacks[0].trial.trial_id)
-        if trials == interrupted:
+        begun.append(callbacks[0].trial.trial_id)
+        if begun == interrupted:
             raise KeyboardInterrupt
         return {"val_mean_accuracy": float(keras.random.uniform(()))}
 
-    def write(tuner, out):
-        trials = [tuner.oracle.trials[name] for name in ("0", "1")]
-        found.append([(t.hyperparameters.values, t.score) for t in trials])
+    def found(out):
+        command(*LITTLE, "--only", "ratio", "--max-trials", 2, "--out", out)
+        trials = write.call_args.args[0].oracle.trials
+        return [(trials[n].hyperparameters.values, trials[n].score) for n in "01"]
 
     monkeypatch.setattr(search.GaussDerResNetHyperModel, "fit", fit)
     monkeypatch.setattr(search, "write", write)
-    arguments = (*LITTLE, "--only", "ratio", "--max-trials", 2, "--out")
-    interrupted, found = None, []
-    command(*arguments, tmp_path / "whole")
-    trials, interrupted = [], ["0", "1"]
-    command(*arguments, tmp_path / "parts")
+    whole = found("whole")
+    begun, interrupted = [], ["0", "1"]
+    assert found("parts") == [whole[0], (whole[1][0], None)]
     assert "Interrupted; the same command goes on" in capsys.readouterr().out
-    command(*arguments, tmp_path / "parts")
-    assert trials == ["0", "1", "1"]
-    whole, part, rest = found
-    assert part == [whole[0], (whole[1][0], None)] and rest == whole
+    assert found("parts") == whole
+    assert begun == ["0", "1", "1"]
 
 
 def test_failed_trial_is_told(command, monkeypatch, capsys):
