@@ -109,10 +109,10 @@ def tuner_of(kind, folder, trials=6, known="ab", run=score, **options):
     kind = getattr(keras_tuner, kind)
 
     class Noted(kind):
-        def run_trial(self, trial, verbose=0, **options):
+        def run_trial(self, trial, verbose=0, **given):
             with Path(self.directory, "ran").open("a") as file:
                 file.write(f"{trial.trial_id} ")
-            return run(self, trial, **options)
+            return run(self, trial, **given)
 
     space = keras_tuner.HyperParameters()
     for name in known:

@@ -18,13 +18,10 @@ def test_every_set_is_a_hyperparameter_and_widths_are_of_blocks_that_exist(block
     hp.values = {"blocks": blocks}
     architecture = space.architecture(hp)
     space.training(hp)
-    names = {field.name for field in dataclasses.fields(space)}
-    names -= {"width", "sigma0_range"}
-    widths = [f"width_{block}" for block in (1, 2, 3, 4)]
-    assert {p.name for p in hp.space} == names | {*widths}
-    for parameter in hp.space:
-        name = "width" if parameter.name in widths else parameter.name
-        assert tuple(parameter.values) == getattr(space, name)
+    expected, widths = dict(vars(space)), [f"width_{block}" for block in (1, 2, 3, 4)]
+    del expected["sigma0_range"]
+    expected |= dict.fromkeys(widths, expected.pop("width"))
+    assert {p.name: tuple(p.values) for p in hp.space} == expected
     assert [hp.is_active(name) for name in widths] == [n < blocks for n in range(4)]
     assert len(architecture["widths"]) == 1 + blocks
     assert architecture["zero_order"] is architecture["subpixel"] is False
