@@ -4,10 +4,13 @@ The trials train nothing: they leave files, and wait for a moment. Ray is made t
 believe that there is a GPU.
 """
 
+import collections
+import contextlib
 import functools
 import importlib
 import json
 import os
+import random
 import signal
 import sys
 import threading
@@ -34,7 +37,7 @@ pytestmark = [
 IMAGES = np.ones(1000, "float32")
 
 
-def search(folder, run):
+def search(folder, run, trials=2):
     """A tuner of its own for each process: pickled by value, for tests are no package.
 
     A trial leaves the file `TRIAL-PROCESS` while it runs, and `TRIAL-PROCESS.ended`.
@@ -55,7 +58,7 @@ def search(folder, run):
     hp = keras_tuner.HyperParameters()
     hp.Choice("a", list(range(100)))
     named = {"hyperparameters": hp, "directory": folder, "project_name": "p", "seed": 1}
-    return Waiting(**named, max_trials=2)
+    return Waiting(**named, max_trials=trials)
 
 
 @pytest.fixture(autouse=True)
@@ -135,6 +138,33 @@ def test_two_share_a_gpu_one_is_killed_and_one_never_ends(
     assert trial.score == 1000 + trial.hyperparameters.values["a"]
     assert "1 processes died" in capsys.readouterr().out
     assert search(tmp_path, run).oracle.create_trial("any").trial_id == "1"
+
+
+@pytest.mark.endurance
+def test_killed_at_random_moments(on_this_machine, tmp_path, capsys):
+    """Twenty processes of twelve trials."""
+    kills, killed, chance = 20, collections.Counter(), random.Random(20)
+
+    def killer():
+        while killed.total() < kills:
+            time.sleep(chance.uniform(0.05, 0.5))
+            for file in list(tmp_path.glob("*-*[0-9]"))[:1]:
+                trial, process = file.name.split("-")
+                with contextlib.suppress(OSError):  # it has ended
+                    if killed[trial] < 3:
+                        file.unlink()
+                        os.kill(int(process), signal.SIGKILL)
+                        killed[trial] += 1
+
+    threading.Thread(target=killer, daemon=True).start()
+    tuner = search(tmp_path, lambda trial, folder: time.sleep(2), trials=12)
+    options = {"parallel": 2, "cpus": 1, "gpus": 0, "max_retries": kills}
+    search_on_ray(tuner, IMAGES, **options)
+    assert len(tuner.oracle.trials) == 12
+    assert sorted(tuner.oracle.end_order) == sorted(tuner.oracle.trials)
+    assert len(list(tmp_path.glob("*.ended"))) == 12
+    assert all(t.status == "COMPLETED" for t in tuner.oracle.trials.values())
+    assert f"{kills} processes died" in capsys.readouterr().out
 
 
 def test_what_does_not_fit(on_this_machine, tmp_path, monkeypatch):
