@@ -1,13 +1,14 @@
 """Where images come from: TensorFlow Datasets, or a folder of HDF5 files."""
 
 import dataclasses
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
+import numpy as np
 
-from keras_gdrn.data import DATASETS, rescaled, rescaled_h5
+from keras_gdrn.data import DATASETS, read_h5, rescaled
 
 # A split, a size factor and a canvas.
 Part = tuple[str, float, int | tuple[int, int]]
@@ -21,44 +22,97 @@ class Source:
     download: bool = False
     h5: Path | None = None  # of several data sets, with a subfolder for each
 
-    def batches(
+    def data(
         self, dataset: str, split: str, factor: float = 1.0, **options: Any
-    ) -> tf.data.Dataset:
-        """Batches as those of `rescaled`; of HDF5 files, the middle of the images."""
+    ) -> Any:
+        """What `fit` takes, with the options of `rescaled`; HDF5 files as arrays."""
         if not self.h5:
             where = {"data_dir": self.data_dir, "download": self.download}
             return rescaled(dataset, split, factor, **where, **options)
-        data = rescaled_h5(_folder(self.h5, dataset), split, factor, **options)
-        for part in data.source.splits:
-            _check(part, dataset, is_test=split == "test")
-        return data
+        own = self.h5 / dataset
+        folder = own if own.is_dir() else self.h5
+        canvas, limit = options.get("canvas"), options.get("limit")
+        return from_h5(folder, dataset, split, factor, canvas, limit)
+
+    def batches(self, *which: Any, batch_size: int, **options: Any) -> Iterator[tuple]:
+        """The same, batch by batch."""
+        data = self.data(*which, batch_size=batch_size, **options)
+        if not self.h5:
+            yield from data
+            return
+        for start in range(0, len(data[1]), batch_size):
+            yield tuple(array[start : start + batch_size] for array in data)
 
     def look_up(self, dataset: str, parts: Iterable[Part]) -> str | list[str]:
         """Finds images before they are needed; returns how they differ from others."""
         for split, factor, canvas in parts:
-            self.batches(dataset, split, factor, canvas=canvas, limit=1)
+            self.data(dataset, split, factor, canvas=canvas, limit=1)
         if not self.h5:
             return "TensorFlow Datasets or scikit-learn"
-        files = sorted(_folder(self.h5, dataset).glob("*.h5"))
+        files = sorted(self.h5.rglob("*.h5"))
         return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
 
 
-def _folder(h5: Path, dataset: str) -> Path:
-    own = h5 / dataset
-    return own if own.is_dir() else h5
+def from_h5(
+    folder: Path, dataset: str, split: str, factor: float, canvas: Any, limit: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The middle of the images, and labels, of all splits that follow each other."""
+    found = [(file_of(folder, part, factor), part) for part in split.split("+")]
+    pairs = [read_h5(file, limit)[part] for file, part in found]
+    for (file, _), (images, _) in zip(found, pairs, strict=True):
+        check(file, images.shape[1:], dataset, split)
+    images, labels = (
+        np.concatenate(arrays)[:limit] for arrays in zip(*pairs, strict=True)
+    )
+    if canvas is not None:
+        height, width = np.broadcast_to(canvas, 2)
+        top, left = (images.shape[1] - height) // 2, (images.shape[2] - width) // 2
+        if min(top, left) < 0:
+            raise ValueError(
+                f"the canvas must be within the images of {folder}, "
+                f"{images.shape[1:3]}. Received: canvas={canvas}"
+            )
+        images = images[:, top : top + height, left : left + width]
+    return images, labels
 
 
-def _check(part: Any, dataset: str, is_test: bool) -> None:
-    """Refuses images of another size, or of other classes, than the data set's."""
-    info, (height, width, channels) = DATASETS[dataset], part.image_shape
-    side, classes = info.test_canvas if is_test else info.canvas, part.labels.max() + 1
+def file_of(folder: Path, split: str, factor: float) -> Path:
+    """The file of a split: its name states a size factor, as in `…_scte0p841.h5`.
+
+    Training images are of factor 1 where the name has none; a test set in a file of its
+    own comes before one beside training images.
+    """
+    kind = "scte" if split == "test" else "sctr"
+    stated = f"{kind}{factor:.3f}".replace(".", "p")
+    files = [
+        file
+        for file in sorted(folder.glob("[!.]*.h5"))
+        if re.search(rf"{stated}(?!\d|-\d+p)", file.name)  # not a range of factors
+        or (kind == "sctr" and kind not in file.name)
+    ]
+    splits = {file: list(read_h5(file, limit=1)) for file in files}
+    having = [file for file in files if split in splits[file]]
+    own = [file for file in having if splits[file] == ["test"]] or having
+    if not own:
+        raise FileNotFoundError(
+            f"no HDF5 file in {folder} has the split {split!r} at size factor {factor}"
+        )
+    if len(own) > 1:
+        raise ValueError(
+            f"one file in {folder} may have the split {split!r} at size factor "
+            f"{factor}. Found: {[file.name for file in own]}"
+        )
+    return own[0]
+
+
+def check(file: Path, shape: tuple[int, ...], dataset: str, split: str) -> None:
+    """Refuses images of another size than the data set's."""
+    info, (height, width, channels) = DATASETS[dataset], shape
+    side = info.test_canvas if split == "test" else info.canvas
     # Of what is black there may be more: MNIST Large Scale has 112x112.
     large = info.extension == "zero" and min(height, width) >= side
-    fits = channels == info.image_shape[-1] and (large or height == width == side)
-    few = is_test and classes < info.classes  # of few images
-    if not fits or not (few or classes == info.classes):
+    if channels != info.image_shape[-1] or not (large or height == width == side):
         raise ValueError(
-            f"{part.path} must have images of {dataset}: {side}x{side}x"
-            f"{info.image_shape[-1]}, {info.classes} classes. Received: "
-            f"{part.key}, {height}x{width}x{channels}, {classes} classes"
+            f"{file} must have images of {dataset}: {side}x{side}x"
+            f"{info.image_shape[-1]}. Received: {split}, {height}x{width}x{channels}"
         )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 from experiments import Experiment, Stage
 from images import Part
 from networks import plain_resnet, with_separate_statistics
@@ -92,14 +91,11 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
         weights[stage.name] = model.get_weights()
         seconds[stage.name] = sum(history.history["seconds"])
 
-    def batches(stage: Stage) -> tf.data.Dataset:
-        return options.source.batches(
+    def images(stage: Stage) -> Any:
+        return options.source.data(
             experiment.dataset,
             "train+validation",  # as in the paper, when all had been chosen
             canvas=experiment.network.input_shape[:2],
-            batch_size=stage.recipe.batch_size,
-            shuffle=True,
-            seed=options.seed,
             limit=stage.limit,
         )
 
@@ -110,7 +106,7 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
         train_in_stages(
             model,
             stages,
-            batches,
+            images,
             out=options.out,
             seed=options.seed,
             after_stage=after_stage,

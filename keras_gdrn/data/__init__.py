@@ -1,8 +1,7 @@
 """Rescaled image data sets: MATLAB's resizing, canvases, splits and pipelines."""
 
 from keras_gdrn.data._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
-from keras_gdrn.data._h5_file import read_h5, write_h5
-from keras_gdrn.data._h5_folder import h5_report, rescaled_h5
+from keras_gdrn.data._h5 import read_h5
 from keras_gdrn.data._imresize import imresize, rescale
 from keras_gdrn.data._load import original_arrays
 from keras_gdrn.data._read_image import read_image
@@ -32,7 +31,6 @@ __all__ = [
     "Scenes",
     "Shape",
     "centered_shapes",
-    "h5_report",
     "imresize",
     "original_arrays",
     "random_scenes",
@@ -41,9 +39,7 @@ __all__ = [
     "rescale",
     "rescaled",
     "rescaled_arrays",
-    "rescaled_h5",
     "stir",
     "stir_arrays",
     "stir_published",
-    "write_h5",
 ]

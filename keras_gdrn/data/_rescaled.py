@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_factor
-from keras_gdrn.data._datasets import DatasetInfo, dataset_info
+from keras_gdrn.data._datasets import dataset_info
 from keras_gdrn.data._imresize import rescale
 from keras_gdrn.data._load import original_arrays
 from keras_gdrn.data._source import ArraySource, as_dataset
@@ -128,7 +128,9 @@ class RescaledSource(ArraySource):
         download: bool = False,
     ):
         self.info = info = dataset_info(name)
-        self.factor, self.size = check_factor(factor), canvas_of(info, split, canvas)
+        default = info.test_canvas if split == "test" else info.canvas
+        self.size = check_canvas(default if canvas is None else canvas)
+        self.factor = check_factor(factor)
         options = {"limit": limit, "data_dir": data_dir, "download": download}
         super().__init__(*original_arrays(name, split, **options))
 
@@ -142,11 +144,3 @@ class RescaledSource(ArraySource):
     def identity(self) -> Any:
         size = f"factor {self.factor:g} on {self.size[0]}x{self.size[1]}"
         return [self.info.name, size, *super().identity()]
-
-
-def canvas_of(
-    info: DatasetInfo, split: str, canvas: int | tuple[int, int] | None
-) -> tuple[int, int]:
-    """The canvas asked for or, by default, that of the split."""
-    default = info.test_canvas if split == "test" else info.canvas
-    return check_canvas(default if canvas is None else canvas)

@@ -52,8 +52,8 @@ def fit(
         model: A functional model from images `(batch, H, W, C)` to scores `(batch,
             class)`.
         recipe: A `Recipe`, or the name of one of `RECIPES`.
-        data: Arrays `(images, labels)` or `(images, labels, weights)`; what `rescaled`,
-            `rescaled_h5` or `stir` return; or a data set of single images that is read
+        data: Arrays `(images, labels)` or `(images, labels, weights)`; what `rescaled`
+            or `stir` return; or a data set of single images that is read
             by number, `data[n]`, such as those of PyTorch and grain. These are shuffled
             here, by `seed`, and make batches of the recipe's size. Or batches of an own
             order and size: another `tf.data.Dataset`, a `keras.utils.PyDataset` or an

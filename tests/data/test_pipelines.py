@@ -12,31 +12,21 @@ from keras_gdrn.data import (
     rescale,
     rescaled,
     rescaled_arrays,
-    rescaled_h5,
     stir,
     stir_arrays,
     stir_published,
-    write_h5,
 )
 
-SOURCES = ("rescaled", "rescaled_h5", "stir")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("h5")
-    write_h5(folder, "digits", ("test",), 2**0.25)
-    return folder
+SOURCES = ("rescaled", "stir")
 
 
 @pytest.fixture
-def source(request, folder):
+def source(request):
     """A pipeline of 300 images, more than a chunk, and the same images as arrays."""
     digits, symbols = ("digits", "test", 2**0.25), ("emoji", "validation", [20, 40, 64])
     arrays = rescaled_arrays(*digits, limit=300)
     return {
         "rescaled": (partial(rescaled, *digits, limit=300), arrays),
-        "rescaled_h5": (partial(rescaled_h5, folder, *digits[1:], limit=300), arrays),
         "stir": (partial(stir, *symbols), stir_arrays(*symbols)),
     }[request.param]
 
@@ -92,17 +82,15 @@ FUNCTIONS = {
     original_arrays: {"name": "digits", "split": "test"},
     rescaled: {"name": "digits", "split": "test"},
     rescaled_arrays: {"name": "digits", "split": "test"},
-    rescaled_h5: {"split": "test", "factor": 2**0.25},
     stir: {"name": "emoji", "split": "train"},
     stir_arrays: {"name": "emoji", "split": "train"},
     stir_published: {"name": "emoji", "scenario": 1},
-    write_h5: {"name": "digits", "splits": ("test",)},
     DATASETS["cifar10"].slices: {"split": "test"},
     imresize: {"images": np.zeros((4, 4))},
     rescale: {"images": np.ones((4, 4)), "factor": 1, "canvas": 8, "extension": "zero"},
 }
 WITH_SPLIT = [f for f, options in FUNCTIONS.items() if "split" in options]
-RESCALED, WITH_BATCHES = [rescaled, rescaled_arrays], [rescaled, rescaled_h5, stir]
+RESCALED, WITH_BATCHES = [rescaled, rescaled_arrays], [rescaled, stir]
 
 
 @pytest.mark.parametrize(
@@ -112,12 +100,10 @@ RESCALED, WITH_BATCHES = [rescaled, rescaled_arrays], [rescaled, rescaled_h5, st
         ("name", ("aerial",), [stir_published]),
         ("split", ("valid",), WITH_SPLIT),
         ("split", ("validation",), [original_arrays, *RESCALED]),  # of the digits
-        ("limit", (0, 2.5), [original_arrays, *RESCALED, rescaled_h5]),
-        ("factor", (0.0, float("nan")), [*RESCALED, rescaled_h5, write_h5, rescale]),
+        ("limit", (0, 2.5), [original_arrays, *RESCALED]),
+        ("factor", (0.0, float("nan")), [*RESCALED, rescale]),
         ("factor", (0, -0.5, float("inf"), "2", True), [imresize]),
-        ("splits", ((), "test", ("valid",)), [write_h5]),
         ("canvas", (0,), RESCALED),
-        ("canvas", ((24, 41),), [rescaled_h5]),
         ("canvas", (0, 8.0, (8, 8, 1), (8, -1), True), [rescale]),
         ("extension", ("reflect",), [rescale]),
         ("batch_size", (0, True), WITH_BATCHES),
@@ -126,12 +112,10 @@ RESCALED, WITH_BATCHES = [rescaled, rescaled_arrays], [rescaled, rescaled_h5, st
         ("scenario", (5,), [stir_published]),
     ],
 )
-def test_errors_name_the_argument_and_the_value(name, values, functions, folder):
+def test_errors_name_the_argument_and_the_value(name, values, functions):
     for function in functions:
-        given = {"folder": folder} if function in (rescaled_h5, write_h5) else {}
         for value in values:
             with pytest.raises(ValueError) as error:
-                function(**{**FUNCTIONS[function], **given, name: value})
+                function(**{**FUNCTIONS[function], name: value})
             assert f"`{name}`" in str(error.value)
             assert f"Received: {name}={value!r}" in str(error.value)
-    assert len(list(folder.iterdir())) == 1  # nothing was written

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.data import SIZE_FACTORS
+from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.training import Recipe, Stage, lock_folder, train_in_stages
 from tests._commands import ROOT, modules_of
 from tests.data.h5_layouts import write, write_folder
@@ -226,27 +226,67 @@ def test_a_figure_is_drawn_from_runs_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("dataset", "shape", "classes", "message"),
+    ("dataset", "shape", "message"),
     [
-        ("cifar10", (96, 96, 3), 10, "64x64x3, .*train, 96x96x3"),
-        ("cifar10", (64, 64, 1), 10, "64x64x3, .*64x64x1"),
-        ("cifar10", (64, 64, 3), 12, "10 classes.*12 classes"),
-        ("cifar10", (64, 64, 3), 2, "10 classes.*2 classes"),
-        ("digits", (36, 36, 1), 10, "digits: 40x40x1, .*36x36x1"),
-        # These fit.
-        ("mnist", (112, 112, 1), 10, None),
-        ("cifar10", (64, 64, 3), 10, None),
+        ("cifar10", (96, 96, 3), "64x64x3.*train, 96x96x3"),
+        ("cifar10", (64, 64, 1), "64x64x3.*64x64x1"),
+        ("digits", (36, 36, 1), "digits: 40x40x1.*36x36x1"),
+        ("mnist", (112, 112, 1), None),
+        ("cifar10", (64, 64, 3), None),
     ],
 )
-def test_files_of_other_images(paper, tmp_path, dataset, shape, classes, message):
-    images, labels = np.zeros((12, *shape), "uint8"), np.arange(12) % classes
-    write(tmp_path / "mine_tr12_sctr1p000.h5", x_train=images, y_train=labels)
+def test_files_of_other_images(paper, tmp_path, dataset, shape, message):
+    arrays = {"x_train": np.zeros((12, *shape), "uint8"), "y_train": np.arange(12)}
+    write(tmp_path / "mine_tr12_sctr1p000.h5", **arrays)
     source = paper("images").Source(h5=tmp_path)
     if message is None:
-        assert source.batches(dataset, "train").element_spec[0].shape == shape
+        assert source.data(dataset, "train")[0].shape == (12, *shape)
         return
     with pytest.raises(ValueError, match=rf"sctr1p000\.h5 must have .*{message}"):
-        source.batches(dataset, "train")
+        source.data(dataset, "train")
+
+
+TEST = {"x_test": np.zeros((3, 40, 40, 1)), "y_test": [0, 1, 2]}
+TRAIN = {"x_train": TEST["x_test"], "y_train": TEST["y_test"]}
+NONE = "no HDF5 file in .* has the split 'test' at size factor 1"
+
+
+@pytest.mark.parametrize(
+    ("names", "arrays", "split", "expected"),
+    [
+        ("a_scte1p000 b_scte0p500 .c_scte1p000", TEST, "test", "a_scte1p000"),
+        ("a b_sctr2p000", TRAIN, "train", "a"),
+        ("a_sctr1p000_scte1p000", TEST | TRAIN, "test", "a_sctr1p000_scte1p000"),
+        ("a_scte0p500 b_scte1p000-4p000", TEST, "test", NONE),
+        ("a_scte1p000", TRAIN, "test", NONE),
+        ("a_scte1p000 b_scte1p000", TEST, "test", "one file .*'test'.*a_.*b_"),
+    ],
+)
+def test_the_name_of_a_file_states_its_size_factor(
+    paper, tmp_path, names, arrays, split, expected
+):
+    for name in names.split():
+        write(tmp_path / f"{name}.h5", **arrays)
+    if expected in names:
+        assert paper("images").file_of(tmp_path, split, 1.0).stem == expected
+        return
+    with pytest.raises((FileNotFoundError, ValueError), match=expected):
+        paper("images").file_of(tmp_path, split, 1.0)
+
+
+def test_splits_of_files_follow_each_other_and_their_middle_is_taken(paper, files):
+    source, options = paper("images").Source(h5=files), {"canvas": (24, 20)}
+    images, labels = source.data("digits", "train+validation", **options)
+    expected = rescaled_arrays("digits", "train", **options, limit=40)
+    np.testing.assert_allclose(images[:40], expected[0], atol=1e-6)
+    np.testing.assert_array_equal(labels, [*expected[1], *expected[1][:12]])
+    # The test set alone in its file comes before the 20 images beside the training.
+    batches = [*source.batches("digits", "test", batch_size=25)]
+    assert [len(labels) for _, labels in batches] == [25, 5]
+    with pytest.raises(
+        ValueError, match=r"canvas must be within .*Received: canvas=41"
+    ):
+        source.data("digits", "test", canvas=41)
 
 
 def test_all_images_are_looked_up_before_training(
@@ -261,7 +301,7 @@ def test_all_images_are_looked_up_before_training(
     module.run = None
     for folder, message in (
         (short, r"'test' at size factor 0\.59"),
-        ("all", r"must have HDF5 files.*all/digits"),
+        ("all", r"no HDF5 file in all/digits"),
     ):
         with pytest.raises(SystemExit, match=message):
             reproduce("digits_max", *SMOKE, "--h5", folder)
@@ -278,9 +318,9 @@ def test_all_images_are_looked_up_before_training(
 def test_images_are_downloaded_where_they_are_asked_for(paper, monkeypatch):
     rescaled = mock.Mock()
     monkeypatch.setattr(paper("images"), "rescaled", rescaled)
-    paper("images").Source("here", True).batches("cifar10", "test", batch_size=2)
+    paper("images").Source("here", True).data("cifar10", "test", canvas=64)
     where = {"data_dir": "here", "download": True}
-    rescaled.assert_called_once_with("cifar10", "test", 1.0, **where, batch_size=2)
+    rescaled.assert_called_once_with("cifar10", "test", 1.0, **where, canvas=64)
 
 
 def record(accuracies, first_stage, **changes):
