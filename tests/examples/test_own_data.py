@@ -126,7 +126,7 @@ def leave(photos, classes, held_out):
     ("change", "options", "message"),
     [
         (lambda p: p.rename(p.with_name("others")), (), "No such file .*photos"),
-        (lambda p: (p / "dark").rename(p / ".d"), (), r"two .* classes \['bright'\]"),
+        (lambda p: (p / "bright").rename(p / ".b"), (), r"two .* classes \['dark'\]"),
         (lambda p: (p / "cat").mkdir(), (), r"none to train on for \['cat'\]"),
         (lambda p: leave(p, "dark", True), (), r"none to train on for \['dark'\]"),
         (lambda p: leave(p, "*", False), (), r"some to hold out.* train on for \[\]"),
