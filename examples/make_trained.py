@@ -16,12 +16,11 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
-import numpy as np
 
 from keras_gdrn import models
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
-from keras_gdrn.evaluation import scale_generalization
+from keras_gdrn.evaluation import scale_generalization, shift_accuracies
 
 FOLDER = Path(models.__file__).parent / "trained"
 SHIFTS, SHIFT_IMAGES = (0, 4, 8, 12), 500  # pixels along both axes
@@ -77,7 +76,9 @@ def main() -> None:
     accuracies = scale_generalization(tested, tests).accuracies
     pairs = zip(SIZE_FACTORS, accuracies, strict=True)
     images = min(info.size("test"), options.limit or info.size("test"))
-    few = min(SHIFT_IMAGES, images)
+    few, around = min(SHIFT_IMAGES, images), side + 2 * max(SHIFTS)
+    moved = rescaled_arrays(name, "test", canvas=around, **{**where, "limit": few})
+    shifted = shift_accuracies(tested, *moved, SHIFTS)
     card = models.Card(
         data=DATA[name],
         license="apache-2.0",
@@ -85,7 +86,7 @@ def main() -> None:
         accuracy={f"{factor:.4g}": round(float(share), 5) for factor, share in pairs},
         test_images=images,
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
-        shift_accuracy=off_center(tested, name, limit=few, data_dir=options.data_dir),
+        shift_accuracy={str(by): round(share, 4) for by, share in shifted.items()},
         shift_images=few,
         limits=LIMITS[name],
         date=record["date"],
@@ -97,17 +98,6 @@ def main() -> None:
     models.save_to_preset(model, options.out / name, card)
     print(card.markdown(name))
     print(f"{name}: network and card are in {options.out}")
-
-
-def off_center(model: keras.Model, name: str, **where) -> dict[str, float]:
-    """Accuracy at size factor 1, of images moved along both axes."""
-    side, largest, found = model.input_shape[1], max(SHIFTS), {}
-    images, labels = rescaled_arrays(name, "test", canvas=side + 2 * largest, **where)
-    for shift in SHIFTS:
-        part = slice(largest - shift, largest - shift + side)
-        scores = model.predict(images[:, part, part], batch_size=50, verbose=0)
-        found[f"{shift}"] = round(float(np.mean(scores.argmax(axis=-1) == labels)), 4)
-    return found
 
 
 if __name__ == "__main__":

@@ -19,11 +19,10 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
-import numpy as np
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
-from keras_gdrn.evaluation import scale_generalization
+from keras_gdrn.evaluation import scale_generalization, shift_accuracies
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import (
     Card,
@@ -79,11 +78,7 @@ def tested(model: keras.Model, options) -> tuple[dict, dict, int]:
     images, labels = rescaled_arrays(
         name, "test", canvas=side + 2 * max(SHIFTS), **where
     )
-    by_shift = {}
-    for shift in SHIFTS:
-        part = slice(max(SHIFTS) - shift, max(SHIFTS) - shift + side)
-        scores = model.predict(images[:, part, part], batch_size=25, verbose=0)
-        by_shift[shift] = float(np.mean(scores.argmax(axis=-1) == labels))
+    by_shift = shift_accuracies(model, images, labels, SHIFTS)
     return by_size, by_shift, len(labels)
 
 

@@ -1,4 +1,4 @@
-"""How a network does on objects of sizes that it was not trained on.
+"""How a network does on objects of sizes, and at places, that it was not trained on.
 
 Pure functions from a trained model and test sets to arrays, on any backend; nothing is
 drawn here (see `visualization`).
@@ -13,6 +13,7 @@ from keras_gdrn.evaluation._scale_selection import (
     scale_selection_histogram,
     scale_shares,
 )
+from keras_gdrn.evaluation._shifts import shift_accuracies
 
 __all__ = [
     "ScaleGeneralization",
@@ -20,4 +21,5 @@ __all__ = [
     "scale_generalization",
     "scale_selection_histogram",
     "scale_shares",
+    "shift_accuracies",
 ]

@@ -1,0 +1,62 @@
+"""Accuracy as a function of where the object is."""
+
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from keras_gdrn.evaluation._scale_generalization import scale_generalization
+
+
+def shift_accuracies(
+    model: keras.Model,
+    images: np.ndarray,
+    labels: np.ndarray,
+    shifts: Sequence[int] = (0, 4, 8, 12),
+    *,
+    batch_size: int = 64,
+) -> dict[int, float]:
+    """Accuracy of a classifier on images that are moved along both axes.
+
+    What a network with central selection was trained on in the center it does not see
+    elsewhere: this says how far off is too far.
+
+    Args:
+        model: Model from images `(batch, H, W, C)` to scores `(batch, class)`.
+        images: `(N, H + 2s, W + 2s, C)`, with as much of the surroundings on each side
+            as the largest shift `s`, so that nothing is made up at the border.
+        labels: As for `scale_generalization`.
+        shifts: Pixels by which the images are moved down and to the right, >= 0.
+        batch_size: Images in a batch.
+
+    Returns:
+        The share of correctly classified images for each shift.
+
+    Raises:
+        ValueError: If the images have another size, or as `scale_generalization`.
+
+    Example:
+
+    >>> model = from_preset("digits", input_shape=(40, 40, 1))
+    >>> images, labels = rescaled_arrays("digits", "test", canvas=40 + 2 * 12)
+    >>> found = shift_accuracies(model, images, labels)
+    >>> {by: round(share, 2) for by, share in found.items()}
+    {0: 0.98, 4: 0.04, 8: 0.07, 12: 0.1}
+    """
+    border, (height, width) = max(shifts), model.input_shape[1:3]
+    wanted = height + 2 * border, width + 2 * border
+    if min(shifts) < 0 or np.shape(images)[1:3] != wanted:
+        raise ValueError(
+            f"for shifts of 0 to {border} pixels `images` must be (N, {wanted[0]}, "
+            f"{wanted[1]}, C). Received: shifts={tuple(shifts)}, images of shape "
+            f"{np.shape(images)}"
+        )
+    found = {}
+    for shift in shifts:
+        start = border - shift
+        moved = images[:, start : start + height, start : start + width]
+        result = scale_generalization(
+            model, {1.0: (moved, labels)}, batch_size=batch_size
+        )
+        found[shift] = float(result.accuracies[0])
+    return found
