@@ -5,6 +5,7 @@ from pathlib import Path
 
 import keras_tuner
 
+from keras_gdrn.commands import positive
 from keras_gdrn.data import DATASETS
 from keras_gdrn.tuning import SearchSpace
 
@@ -35,7 +36,7 @@ def parse(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add = parser.add_argument
+    add, count = parser.add_argument, positive(int)
     add("--dataset", choices=list(DATASETS), default="digits")
     add("--tuner", choices=list(TUNERS), default="random")
     add("--space", choices=list(SPACES), default="small")
@@ -43,16 +44,16 @@ def parse(description: str) -> argparse.Namespace:
     add("--objective", choices=OBJECTIVES, default="val_mean_accuracy")
     factors = (0.5, 2**-0.5, 1.0, 2**0.5, 2.0)
     add("--factors", type=float, nargs="+", default=factors, help="size factors")
-    add("--max-trials", type=positive, default=8)
-    add("--epochs", type=positive, default=4, help="of a trial; hyperband: at most")
+    add("--max-trials", type=count, default=8)
+    add("--epochs", type=count, default=4, help="of a trial; hyperband: at most")
     add("--single-scale-epochs", type=int, default=4, help="first, of one channel")
-    add("--limit", type=positive, help="training images")
-    add("--validation-limit", type=positive, default=500, help="of each size")
-    add("--canvas", type=positive, help="side of the images in pixels")
+    add("--limit", type=count, help="training images")
+    add("--validation-limit", type=count, default=500, help="of each size")
+    add("--canvas", type=count, help="side of the images in pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="folder of the search")
     add("--seed", type=int, default=0)
-    add("--parallel", type=positive, metavar="N", help="trials at the same time")
+    add("--parallel", type=count, metavar="N", help="trials at the same time")
     add("--ray", metavar="ADDRESS", help="of a Ray cluster, or auto")
     add("--cpus", type=float, help="CPU cores of a trial, with --parallel or --ray")
     add("--gpus", type=float, help="the same, GPUs; a fraction shares one")
@@ -65,9 +66,3 @@ def parse(description: str) -> argparse.Namespace:
     name = f"search-{options.dataset}-{options.tuner}"
     options.out = options.out or Path("runs") / name
     return options
-
-
-def positive(text: str) -> int:
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
-    return int(text)

@@ -132,7 +132,7 @@ def test_search_on_ray_is_asked_for(given, expected, command, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--max-trials", 0), "must be at least 1. Received: 0"),
+        (("--max-trials", 0), "must be positive. Received: 0"),
         (("--objective", "val_accuracy", "--factors", 2), "which --factors must"),
         (("--gpus", 1), "are for --parallel or --ray"),
         (("--dataset", "mnist", "--data-dir", "none"), "mnist has not been prepared"),
