@@ -13,12 +13,12 @@ STEP, TOLERANCE = (1e-5, 1e-6) if EXACT else (1e-2, 2e-2)
 
 def gradients(layer, x, upstream, training=False):
     """Gradients of `Σ upstream · layer(x)` in `x` and in every trainable weight."""
-    differentiate = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}
     x = keras.ops.convert_to_tensor(x, layer.compute_dtype)
     if not layer.built:
         layer.build(x.shape)
-    grads = differentiate[keras.backend.backend()](layer, x, upstream, training)
-    return [keras.ops.convert_to_numpy(gradient) for gradient in grads]
+    values = [x, *(weight.value for weight in layer.trainable_weights)]
+    computed = _differentiated(_total(layer, upstream, training), values)
+    return [keras.ops.convert_to_numpy(gradient) for gradient in computed]
 
 
 def assert_gradients_are_slopes(layer, x, idle=1e-6):
@@ -30,17 +30,17 @@ def assert_gradients_are_slopes(layer, x, idle=1e-6):
     rng = np.random.default_rng(2)
     upstream = rng.normal(size=layer.compute_output_shape(x.shape))
     values = [x, *(weight.numpy() for weight in layer.trainable_weights)]
-    computed = gradients(layer, x, upstream)
-    total = _total(layer, upstream)
+    computed, total = gradients(layer, x, upstream), _total(layer, upstream)
     for i, gradient in enumerate(computed):
         assert gradient.shape == values[i].shape
         assert np.abs(gradient).max() > idle
         direction = rng.normal(size=gradient.shape)
-        ahead, back = (
-            [*values[:i], values[i] + step * direction, *values[i + 1 :]]
-            for step in (STEP, -STEP)
-        )
-        slope = float(total(*ahead) - total(*back)) / (2 * STEP)
+
+        def at(step):
+            moved = [*values[:i], values[i] + step * direction, *values[i + 1 :]]
+            return total(*(keras.ops.convert_to_tensor(v, DTYPE) for v in moved))
+
+        slope = float(at(STEP) - at(-STEP)) / (2 * STEP)
         # Relative to the strength of the gradient: its projection may be small.
         scale = np.linalg.norm(gradient)
         assert np.sum(gradient * direction) == pytest.approx(
@@ -59,21 +59,7 @@ class InputGradient(keras.layers.Layer):
         def energy(x):
             return keras.ops.sum(keras.ops.square(self.layer(x)))
 
-        if keras.backend.backend() == "jax":
-            import jax
-
-            return jax.grad(energy)(inputs)
-        if keras.backend.backend() == "torch":
-            import torch
-
-            x = inputs.requires_grad_()
-            return torch.autograd.grad(energy(x), x, create_graph=True)[0]
-        import tensorflow as tf
-
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            total = energy(inputs)
-        return tape.gradient(total, inputs)
+        return _differentiated(energy, [inputs])[0]
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -84,12 +70,10 @@ def _total(layer, upstream, training=False):
     # Not every layer takes the argument.
     mode = {"training": True} if training else {}
     fixed = [v.value for v in layer.non_trainable_variables]
-    upstream = keras.ops.convert_to_tensor(upstream, DTYPE)
 
     def total(x, *weights):
-        x, *weights = (keras.ops.convert_to_tensor(v, DTYPE) for v in (x, *weights))
         y, _ = layer.stateless_call(weights, fixed, x, **mode)
-        return keras.ops.sum(y * upstream)
+        return keras.ops.sum(y * keras.ops.convert_to_tensor(upstream, y.dtype))
 
     if keras.backend.backend() == "jax":
         import jax
@@ -98,27 +82,21 @@ def _total(layer, upstream, training=False):
     return total
 
 
-def _tensorflow(layer, x, upstream, training):
+def _differentiated(function, values):
+    """Gradients of a scalar in each of the values."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        every = tuple(range(len(values)))
+        return jax.jit(jax.grad(function, argnums=every))(*values)
+    if keras.backend.backend() == "torch":
+        import torch
+
+        values = [value.requires_grad_() for value in values]
+        return torch.autograd.grad(function(*values), values, create_graph=True)
     import tensorflow as tf
 
     with tf.GradientTape() as tape:
-        tape.watch(x)
-        total = tf.reduce_sum(layer(x, training=training) * upstream)
-    return tape.gradient(total, [x, *(w.value for w in layer.trainable_weights)])
-
-
-def _jax(layer, x, upstream, training):
-    import jax
-
-    trained = [v.value for v in layer.trainable_variables]
-    every = tuple(range(len(trained) + 1))
-    total = _total(layer, upstream, training)
-    return jax.jit(jax.grad(total, argnums=every))(x, *trained)
-
-
-def _torch(layer, x, upstream, training):
-    import torch
-
-    x = x.detach().requires_grad_()
-    total = (layer(x, training=training) * torch.as_tensor(upstream)).sum()
-    return torch.autograd.grad(total, [x, *(w.value for w in layer.trainable_weights)])
+        tape.watch(values)
+        total = function(*values)
+    return tape.gradient(total, values)
