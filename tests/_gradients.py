@@ -35,12 +35,11 @@ def assert_gradients_are_slopes(layer, x, idle=1e-6):
         assert gradient.shape == values[i].shape
         assert np.abs(gradient).max() > idle
         direction = rng.normal(size=gradient.shape)
-
-        def at(step):
-            moved = [*values[:i], values[i] + step * direction, *values[i + 1 :]]
-            return total(*(keras.ops.convert_to_tensor(v, DTYPE) for v in moved))
-
-        slope = float(at(STEP) - at(-STEP)) / (2 * STEP)
+        ahead, back = (
+            total(*_tensors([*values[:i], values[i] + step, *values[i + 1 :]]))
+            for step in (STEP * direction, -STEP * direction)
+        )
+        slope = float(ahead - back) / (2 * STEP)
         # Relative to the strength of the gradient: its projection may be small.
         scale = np.linalg.norm(gradient)
         assert np.sum(gradient * direction) == pytest.approx(
@@ -80,6 +79,10 @@ def _total(layer, upstream, training=False):
 
         return jax.jit(total)
     return total
+
+
+def _tensors(values):
+    return [keras.ops.convert_to_tensor(value, DTYPE) for value in values]
 
 
 def _differentiated(function, values):

@@ -35,12 +35,6 @@ def test_nan_is_not_lost(layer):
         np.testing.assert_array_equal(found[~np.isnan(found)], 1)
 
 
-@pytest.mark.parametrize("mode", ["max", "logsumexp", "average"])
-def test_no_image_has_no_score(mode):
-    layer, none = ScalePooling(mode, dropout=0.5), np.zeros((0, 6, 10), "float32")
-    assert layer(none).shape == layer(none, training=True).shape == (0, 10)
-
-
 def test_means_of_what_float16_holds():
     large = np.full((2, 6, 6, 3), 60000, "float16")
     pooled = ScalePooling("average", 0.3, dtype="float16")(large, training=True)

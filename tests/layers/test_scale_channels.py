@@ -20,7 +20,7 @@ from tests._gradients import DTYPE, assert_gradients_are_slopes
 from tests.layers._contract import (
     CONTRACT,
     Case,
-    assert_dtype_argument,
+    assert_arguments_of_any_layer,
     each,
     numpy,
     randomize,
@@ -101,7 +101,7 @@ CASES = {
     ),
 }
 # The network has a policy of its own.
-CHECKS = [check for check in CONTRACT if check is not assert_dtype_argument]
+CHECKS = [check for check in CONTRACT if check is not assert_arguments_of_any_layer]
 
 
 @each(CASES, on_jax=("functional", "windows"), checks=CHECKS)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from keras_gdrn.layers import SpatialSelection
-from tests._gradients import DTYPE, assert_gradients_are_slopes
 from tests.layers._contract import WEIGHTLESS, Case, each, numpy
 
 
@@ -52,8 +51,3 @@ def test_selects_the_mean_of_the_central_pixels_or_the_maximum(shape, center):
         first = SpatialSelection(mode, "channels_first")(np.moveaxis(x, -1, 1))
         for actual in map(numpy, (last, first)):
             np.testing.assert_allclose(actual, of_mode, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("mode", ["center", "max"])
-def test_gradients(mode):
-    assert_gradients_are_slopes(SpatialSelection(mode, dtype=DTYPE), image(4, 5))
