@@ -14,7 +14,7 @@ import scipy.sparse
 from keras import ops
 
 from keras_gdrn import kernels
-from keras_gdrn.layers import GaussDerConv, ScaleChannels, _jets
+from keras_gdrn.layers import GaussDerConv, _jets
 from keras_gdrn.layers._fine_scales import is_fine
 from keras_gdrn.layers._spectral import spectral_operators
 from keras_gdrn.layers._tiles import _tiles
@@ -106,23 +106,6 @@ def test_values_are_scipys_and_gradients_those_of_a_linear_map(
         along = expected(*values[:k], d, *values[k + 1 :])
         allowed = 2e-5 * np.linalg.norm(gradient) * np.linalg.norm(d)
         assert abs(np.sum(gradient * d) - np.sum(upstream * along)) < allowed
-
-
-@pytest.mark.parametrize("packed", [True, False])
-def test_scales_in_any_order_are_what_each_is_alone(packed):
-    image = keras.Input((40, 40, 2))
-    layer = GaussDerConv(3, 1.0)
-    y = layer(image)
-    if not packed:  # a layer that sees several positions takes whole maps
-        y = keras.layers.AveragePooling2D(3, 1, "same")(y)
-    network = keras.Model(image, y)
-    randomize(layer)
-    x = np.random.default_rng(0).normal(size=(2, 40, 40, 2)).astype("float32")
-    scales = (1.0, 5.0, 6.0, 0.6, 0.8, 3.0)
-    maps = numpy(ScaleChannels(network, scales)(x))
-    for number, scale in enumerate(scales):
-        alone = numpy(ScaleChannels(network, [scale])(x))[:, 0]
-        np.testing.assert_allclose(maps[:, number], alone, atol=1e-5)
 
 
 def test_gradient_takes_the_number_of_filters_from_the_kernel():
