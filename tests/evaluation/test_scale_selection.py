@@ -41,18 +41,12 @@ def test_channels_share_as_the_pooling_does(pooling, after, sizes, expected):
     np.testing.assert_allclose(found.shares, expected, rtol=1e-5)
 
 
-def test_mixed_sizes_share_by_their_numbers():
+def test_shares_are_those_of_predicted_classes_not_of_labels_in_one_pass():
     x = np.concatenate([images(0.5, 3)[0], images(2.0, 1)[0]])
-    tests = {1: (x, np.zeros(4))}
-    found = scale_selection_histogram(network("max"), tests, batch_size=3)
-    np.testing.assert_array_equal(found.shares, [[0.75, 0.0, 0.25]])
-
-
-def test_takes_the_predicted_class_not_the_label_and_all_in_one_pass():
-    wrong = (Y + 1) % CLASSES
-    once = iter([(X[:4], wrong[:4]), (X[4:], wrong[4:])])
+    wrong = (x[:, 0] + 1) % CLASSES
+    once = iter([(x[:2], wrong[:2]), (x[2:], wrong[2:])])
     found = scale_selection_histogram(network(), {1: once})
-    np.testing.assert_array_equal(found.shares, [[0, 1, 0]])
+    np.testing.assert_array_equal(found.shares, [[0.75, 0.0, 0.25]])
     np.testing.assert_array_equal(found.accuracies, [0])
 
 
