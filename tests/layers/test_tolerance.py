@@ -101,18 +101,6 @@ def test_samples_that_are_too_far_apart_are_the_counter_example(network, monkeyp
     assert np.linalg.norm(too_few - every) > 3 * error
 
 
-def test_a_layer_on_its_own_keeps_its_epsilon():
-    """Nothing coarser hides its error there, unless it is told to."""
-    layer, x = GaussDerConv(3, 2.0), images()
-    alone = numpy(layer(x))
-    exact, fast = (
-        numpy(ScaleChannels(layer, [1.0], tolerance=tolerance)(x))[:, 0]
-        for tolerance in (None, "fast")
-    )
-    np.testing.assert_allclose(exact, alone, rtol=0, atol=1e-5)
-    assert 1e-4 < np.abs(fast - alone).max() / np.abs(alone).max() < 0.1
-
-
 def windows_of(layer):
     """Of its images at each scale: what enters and what leaves each convolution."""
     convolutions = layer.convolutions((48, 48))
