@@ -60,12 +60,10 @@ def test_values_are_refused(kinds, argument, values):
 
 
 @convolutions
-def test_dtypes_and_activations_are_refused(layer):
+def test_dtypes_are_refused(layer):
     for dtype in ("int32", "int8_from_float32"):
         with refuses(rf"floating point dtype\. Received: dtype='{dtype}'"):
             layer(**CONVOLUTION, dtype=dtype)
-    with refuses("nosuch"):
-        layer(**CONVOLUTION, activation="nosuch")
 
 
 def test_quantization():

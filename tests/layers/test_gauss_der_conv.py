@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.layers import GaussDerConv
 from tests import _reference
 from tests._drawn import cases, examples
 from tests._gradients import DTYPE, InputGradient, assert_gradients_are_slopes
@@ -105,26 +105,11 @@ def test_equals_scipy(case, trained):
     assert_equal(y, *reference(conv, x, sigma))
 
 
-@pytest.mark.parametrize(
-    ("sigma", "boundary"), [(1.0, "zero"), (4.0, "symmetric"), (12.0, "zero")]
-)
-def test_default_tolerance_is_kept_in_float32(sigma, boundary):
-    conv, x = built(GaussDerConv(4, sigma, boundary=boundary), (32, 25, 3))
-    expected, _ = reference(conv, x)
-    difference = keras.ops.convert_to_numpy(conv(x)) - expected
-    # Two axes, 2 epsilon each, against the strength of the whole jet.
-    assert np.linalg.norm(difference) <= 4e-3 * np.linalg.norm(expected)
-
-
 @pytest.mark.usefixtures("float64")
-def test_trained_sigma_may_outgrow_the_image_and_is_multiplied_in_scale_channels():
+def test_trained_sigma_may_outgrow_the_image():
     conv, x = built(GaussDerConv(2, 1.3, trainable_sigma=True, **exact), (11, 8, 3))
     conv.log_sigma.assign(np.log(25.0))
     assert_equal(conv(x), reference(conv, x, 25.0)[0], tolerance=1e-4)
-    conv.log_sigma.assign(np.log(0.9))
-    y = ScaleChannels(conv, [0.5, 2.0], dtype="float64")(x)
-    for channel, scale in enumerate((0.5, 2.0)):
-        assert_equal(y[:, channel], *reference(conv, x, 0.9 * scale))
 
 
 def test_options_are_honored():

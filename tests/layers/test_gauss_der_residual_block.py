@@ -26,16 +26,13 @@ def parameters(jet: int, channels: int, filters: int) -> int:
 BIASES = ("conv1/bias", "conv2/bias", "projection/bias", "depthwise_bias")
 
 CASES = {
-    "same width, 1-D": Case(
-        block(2), (9, 2), parameters(2, 2, 2), without_gradient=BIASES
-    ),
     "other width": Case(
         block(4), (8, 6, 3), parameters(5, 3, 4), without_gradient=BIASES
     ),
-    "3-D, channels first": Case(
-        block(3, order=1, data_format="channels_first"),
+    "same width, 3-D, channels first": Case(
+        block(2, order=1, data_format="channels_first"),
         (2, 4, 3, 5),
-        parameters(3, 2, 3),
+        parameters(3, 2, 2),
         (2, None, None, None),
         BIASES,
     ),
@@ -47,10 +44,10 @@ CASES = {
         (None, 6, 3),
         BIASES,
     ),
-    "trainable sigma, no bias": Case(
+    "1-D, trainable sigma, no bias": Case(
         block(4, trainable_sigma=True, use_bias=False),
-        (8, 6, 3),
-        parameters(5, 3, 4) - 3 * 4 + 2,
+        (9, 3),
+        parameters(2, 3, 4) - 3 * 4 + 2,
     ),
 }
 

@@ -83,17 +83,6 @@ def test_each_channel_is_dropped_with_the_rate(rate):
         assert np.abs(correlation).max() < 4.5 / np.sqrt(len(kept))
 
 
-def test_seed_reproduces_the_sequence():
-    first, second, other = (
-        ScalePooling("average", dropout=0.5, seed=seed) for seed in (7, 7, 8)
-    )
-    for _ in range(2):
-        kept = kept_channels(first, 50)
-        np.testing.assert_array_equal(kept, kept_channels(second, 50))
-        assert np.any(kept != kept_channels(other, 50))
-    assert np.any(kept != kept_channels(first, 50))
-
-
 @each_mode
 def test_dropped_channels_are_left_out_and_get_no_gradient(mode):
     """Of maps whole channels, also if they are infinite."""
