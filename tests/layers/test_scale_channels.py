@@ -114,9 +114,9 @@ def images():
     return np.random.default_rng(0).normal(size=(2, *SHAPE)).astype("float32")
 
 
-def built(network, scales=SCALES, **kwargs):
+def built(network, scales=SCALES):
     # Whole maps; windows have tests of their own.
-    layer = ScaleChannels(network(), scales, receptive_field=None, **kwargs)
+    layer = ScaleChannels(network(), scales, receptive_field=None)
     layer.build((None, *SHAPE))
     randomize(layer)
     return layer

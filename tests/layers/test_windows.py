@@ -75,8 +75,8 @@ def branches(x):
     return layers.Concatenate()([y, x])
 
 
-def plain(shape):
-    return scale_channel(shape, 3, [4, 4], 1.3, residual=False, **EXACTLY)
+def plain():
+    return [scale_channel(SHAPE, 3, [4, 4], 1.3, residual=False, **EXACTLY)]
 
 
 def blocks():
@@ -84,57 +84,46 @@ def blocks():
 
 
 FIRST = {"data_format": "channels_first"}
+SHAPE = (24, 17, 2)
+SHAPES = {
+    "one dimension": (37, 2),
+    "three dimensions": (11, 12, 9, 2),
+    "channels first": (2, 24, 17),
+    "symmetric far from the edge": (64, 61, 2),
+}
 NETWORKS = {
-    "plain": ((20, 17, 2), lambda: [plain((20, 17, 2))]),
-    "odd and even": ((24, 17, 2), blocks),
-    "one dimension": ((37, 2), blocks),
-    "three dimensions": (
-        (11, 12, 9, 2),
-        lambda: [conv(), conv(2, 1.1), SpatialSelection()],
-    ),
-    "channels first": (
-        (2, 24, 17),
-        lambda: [
-            conv(**FIRST),
-            layers.BatchNormalization(axis=1),
-            block(3, **FIRST),
-            SpatialSelection(**FIRST),
-        ],
-    ),
-    "nested, separable, of order 3, with the zero-order term": (
-        (24, 17, 2),
-        lambda: [
-            conv(4, separable=True),
-            functional((24, 17, 4), block(4, separable=True), layers.Dropout(0.3)),
-            keras.Sequential([conv(2, 1.7, order=3, zero_order=True)]),
-            SpatialSelection(),
-        ],
-    ),
-    "symmetric far from the edge": (
-        (64, 61, 2),
-        lambda: [conv(boundary="zero"), conv(3, 0.6), SpatialSelection()],
-    ),
-    "pointwise layers": (
-        (24, 17, 2),
-        lambda: [
-            conv(),
-            layers.BatchNormalization(),
-            layers.LayerNormalization(),
-            layers.PReLU(shared_axes=(1, 2), alpha_initializer="he_uniform"),
-            layers.Conv2D(4, 1),
-            layers.Dense(3),
-            layers.Dropout(0.5),
-            operations,
-            Gain(),
-            conv(2, 1.7),
-            SpatialSelection(),
-            layers.Dense(5),
-        ],
-    ),
-    "branches": (
-        (24, 17, 2),
-        lambda: [conv(sigma=0.7), branches, conv(sigma=1.1), SpatialSelection()],
-    ),
+    "plain": plain,
+    "odd and even": blocks,
+    "one dimension": blocks,
+    "three dimensions": lambda: [conv(), conv(2, 1.1), SpatialSelection()],
+    "channels first": lambda: [
+        conv(**FIRST),
+        layers.BatchNormalization(axis=1),
+        block(3, **FIRST),
+        SpatialSelection(**FIRST),
+    ],
+    "nested, separable, of order 3, with the zero-order term": lambda: [
+        conv(4, separable=True),
+        functional((24, 17, 4), block(4, separable=True), layers.Dropout(0.3)),
+        keras.Sequential([conv(2, 1.7, order=3, zero_order=True)]),
+        SpatialSelection(),
+    ],
+    "symmetric far from the edge": lambda: [conv(), conv(3, 0.6), SpatialSelection()],
+    "pointwise layers": lambda: [
+        conv(),
+        layers.BatchNormalization(),
+        layers.LayerNormalization(),
+        layers.PReLU(shared_axes=(1, 2), alpha_initializer="he_uniform"),
+        layers.Conv2D(4, 1),
+        layers.Dense(3),
+        layers.Dropout(0.5),
+        operations,
+        Gain(),
+        conv(2, 1.7),
+        SpatialSelection(),
+        layers.Dense(5),
+    ],
+    "branches": lambda: [conv(3, 0.7), branches, conv(3, 1.1), SpatialSelection()],
 }
 # The branches that meet have the window of the larger one.
 FIRST_REACH, BRANCHES, LAST = deviations([0.7, 2.0, 1.1])
@@ -146,8 +135,8 @@ EVERY = [(n, 2.5, False) for n in NETWORKS] + [("odd and even", 1.0, True), ON_J
 @pytest.mark.parametrize(("name", "extent", "training"), cases(EVERY, ON_JAX))
 def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
     """Of whole maps. Batch statistics are of the windows."""
-    shape, inner = NETWORKS[name]
-    network, x = functional(shape, *inner()), images(*shape)
+    shape = SHAPES.get(name, SHAPE)
+    network, x = functional(shape, *NETWORKS[name]()), images(*shape)
     layer = built(network, shape, extent)
     oracle = WindowedChannels(network, SCALES, extent, REACHES.get(name))
     expected = numpy(oracle(x, training=training))
