@@ -156,26 +156,11 @@ def around(*layers, size=16):
     return keras.Model(image, SpatialSelection()(x))
 
 
-class Halves(keras.layers.Layer):
-    """A layer of one's own, which convolves every other row and column."""
-
-    def build(self, input_shape):
-        self.convolution = GaussDerConv(3, 2.0)
-        self.convolution.build(input_shape)
-
-    def call(self, inputs):
-        return self.convolution(inputs[:, ::2, ::2])
-
-
 # Sizes of the image and of the maps that are convolved at twice the initial scale.
 MAPS = {
     "conv": (8, 8, lambda: around(size=8)),
-    "block": (
-        *(8, 8),
-        lambda: keras.Sequential([GaussDerResidualBlock(3, 2.0), SpatialSelection()]),
-    ),
+    "unbuilt": (8, 8, lambda: keras.Sequential([GaussDerResidualBlock(3, 2.0)])),
     "pooled": (16, 8, lambda: around(keras.layers.MaxPooling2D())),
-    "own, of halves": (16, 8, lambda: around(Halves())),
 }
 
 
