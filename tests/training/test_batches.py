@@ -33,6 +33,16 @@ def made_of(data, augmentation=None, size=16, **options) -> Batches:
     return Batches(source, size, SHAPE, 10, augmentation=augmentation, **options)
 
 
+class Items:
+    """Images that are read by number, as PyTorch and grain have them."""
+
+    def __len__(self):
+        return 44
+
+    def __getitem__(self, number):
+        return IMAGES[number], LABELS[number]
+
+
 def taken(batches, first, count):
     """What gets to Keras."""
     data = pipeline(batches, first)
@@ -72,16 +82,14 @@ def test_each_batch_is_augmented_by_numbers_of_its_own():
 
 
 @pytest.mark.parametrize("has_tensorflow", [True, False])
-@pytest.mark.parametrize(
-    ("augmentation", "seed"), [(EVERYTHING, 3), (EVERYTHING, 2**70), (None, 0)]
-)
+@pytest.mark.parametrize(("augmentation", "seed"), [(EVERYTHING, 2**70), (None, 0)])
 def test_the_same_bytes_get_to_keras(has_tensorflow, augmentation, seed, monkeypatch):
     """From any of them on; of what is made elsewhere, in its order."""
     monkeypatch.setattr(_batches, "has_tensorflow", lambda: has_tensorflow)
     own = tf.data.Dataset.from_tensor_slices(ARRAYS).batch(16)
-    for data in (ARRAYS, WEIGHTED, own):
+    for data in (ARRAYS, WEIGHTED, Sequence(), own):
         batches, again = (made_of(data, augmentation, seed=seed) for _ in range(2))
-        every = again.stream(0) if data is own else map(again.batch, range(7))
+        every = again.stream(0) if again.is_stream else map(again.batch, range(7))
         expected = list(itertools.islice(every, 2, 7))
         for found, batch in zip(taken(batches, 2, 5), expected, strict=True):
             assert_same(found, batch)
@@ -96,7 +104,7 @@ def test_kinds_of_data_are_the_same_batch():
     """Which is of the recipe's size, whatever theirs is."""
     longer = IMAGES.astype("longdouble")
     labels = (LABELS[:, None], LABELS.astype("float64"), ONE_HOT, ONE_HOT > 0)
-    kinds = [(longer, of) for of in labels]
+    kinds = [Items(), *((longer, of) for of in labels)]
     for size in (None, 8):
         kinds += [rescaled("digits", "train", canvas=12, limit=44, batch_size=size)]
     for data, augmentation in itertools.product(kinds, (EVERYTHING, None)):

@@ -15,7 +15,6 @@ from tests.training._small import (
     RECIPE,
     Loader,
     OneEpoch,
-    Sequence,
     StopAt,
     assert_same_weights,
     gauss_der_network,
@@ -26,16 +25,6 @@ from tests.training._small import (
 def digits(**options):
     options = {"canvas": 12, "limit": 44, "batch_size": 16, "shuffle": True, **options}
     return rescaled("digits", "train", **options)
-
-
-class Items:
-    """Images that are read by number, as PyTorch and grain have them."""
-
-    def __len__(self):
-        return 44
-
-    def __getitem__(self, number):
-        return IMAGES[number], LABELS[number]
 
 
 def generated():
@@ -53,18 +42,14 @@ def generated():
     [
         (network, lambda: ARRAYS, 0, [(0, 1), (0, 1), (1, 2), (1, 0), (2, 1)]),
         (network, digits, 10, [(0, 1), (2, 0)]),
-        (network, Items, 0, [(1, 1)]),
-        (network, Sequence, 0, [(1, 1)]),
         (network, generated, 0, [(1, 1)]),
         (gauss_der_network, digits, 0, [(1, 1)]),
     ],
-    ids=["arrays", "dataset", "items", "sequence", "generator", "gauss_der_resnet"],
+    ids=["arrays", "dataset", "generator", "gauss_der_resnet"],
 )
 def test_interrupted_runs_have_the_same_result(
-    tmp_path, request, network, data, minutes, interruptions
+    tmp_path, network, data, minutes, interruptions
 ):
-    if request.node.callspec.id not in ("arrays", "gauss_der_resnet"):
-        request.getfixturevalue("step_by_step")
     options = {"validation_data": data(), "verbose": 0}
     whole = network()
     history = fit(whole, RECIPE, data(), **options).history
@@ -129,35 +114,25 @@ def test_it_learns_in_mixed_precision_compiled_and_validated():
     assert history["val_accuracy"][-1] > 0.7
 
 
-class ImagesAlone(Sequence):
-    def __getitem__(self, number):
-        return super().__getitem__(number)[:1]
-
-
 BY_255 = r"divide .* by 255 \(`.* / 255`\). Received"
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([ARRAYS], "`data` must be arrays"),
         (list(ARRAYS), r"as a tuple.*use `model.fit`. Received: a list"),
         (IMAGES, r"`data` must be arrays.*use `model.fit`. Received: a ndarray"),
-        (ImagesAlone(), "`data` must be arrays"),
+        (digits().map(lambda x, y: (x,)), "`data` must be arrays"),
         ((IMAGES, LABELS[:-1]), "as many labels as images"),
         ((*ARRAYS, np.ones(3)), "as many weights as images"),
         ((*ARRAYS, np.arange(44) - 1.0), r"must be finite and >= 0. Received: \[-1"),
         ((*ARRAYS, np.full(44, np.nan)), r"must be finite.* \[nan"),
-        ((*ARRAYS, np.full(44, np.inf)), r"must be finite.* \[inf"),
         ((IMAGES, LABELS.astype(str)), r"number their names.*return_inverse.*'\d'"),
         ((IMAGES, np.eye(7)[LABELS % 7]), r"one-hot \(N, 10\).*`model.fit`"),
         ((IMAGES, 2 * np.eye(10)[LABELS]), "must be shares that add up to 1"),
         ((IMAGES[..., 0], LABELS), r"of shapes \(N, H, W, C\).*\(44, 12, 12\)"),
-        ((IMAGES, None), "`data` must be arrays"),
         ((IMAGES[:, :6], LABELS), r"data` .* \(12, 12, 1\).*\(6, 12, 1\)"),
-        (digits(canvas=8), r"data` .* \(12, 12, 1\). Received: .*\(8, 8, 1\)"),
         (digits().map(lambda x, y: ({"image": x}, y)), "`data` must be .*'image'"),
-        (digits().map(lambda x, y: (x, {"label": y})), "`data` must be arrays"),
         (digits().repeat(), "known, finite number of batches"),
         (Loader(length=0), "known, finite number of batches"),
         (((255 * IMAGES).astype("uint8"), LABELS), BY_255),
@@ -192,7 +167,6 @@ A_MODEL = r"`model` must be .*keras.Input\(.* to scores .*`model.fit`"
     [
         ({"recipe": "cifar"}, r"one of \[.*'rescaled_cifar10',.*recipe='cifar'"),
         ({"recipe": 3}, r"must be a `Recipe` or one of \[.*recipe=3"),
-        ({"seed": -1}, "`seed` must be an integer >= 0. Received: seed=-1"),
         ({"seed": 1.5}, "`seed` must be an integer >= 0. Received: seed=1.5"),
         ({"checkpoint_minutes": -1}, r"`checkpoint_minutes` must be .*minutes=-1"),
         *(({"model": model}, A_MODEL) for model in NO_CLASSIFIERS),
