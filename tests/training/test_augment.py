@@ -67,11 +67,10 @@ def test_each_image_has_its_own_and_the_seed_decides():
 
 
 @pytest.mark.parametrize("count", [0, 5])
-@pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("is_known", [True, False])
-def test_the_same_in_a_pipeline(count, channels, is_known):
-    given = images(count, channels=channels)
-    shape = given.shape if is_known else (None, None, None, channels)
+def test_the_same_in_a_pipeline(count, is_known):
+    given = images(count)
+    shape = given.shape if is_known else (None, None, None, 3)
     spec = tf.TensorSpec(shape, "float32")
     data = tf.data.Dataset.from_generator(lambda: [given], output_signature=spec)
     data = data.map(lambda batch: augment(batch, (0, 1), EVERYTHING))
@@ -81,14 +80,12 @@ def test_the_same_in_a_pipeline(count, channels, is_known):
     assert isinstance(expected, np.ndarray)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == "float32"
-    assert np.all((found >= 0) & (found <= 1))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.zeros((5, 5), "float32"), "`images` must have shape"),
-        (np.zeros((1, 2, 5, 5, 3), "float32"), "`images` must have shape"),
+        (np.zeros((5, 5), "float32"), r"`images` must have shape .*shape=\(5, 5\)"),
         (images(channels=4), "1 or 3 channels .* color jitter"),
         ((255 * images(2)).astype("uint8"), r"divide .* by 255 \(`.* / 255`\).*uint8"),
         (255 * images(2), r"divide images of 8 bits by 255 \(`.* / 255`\)"),

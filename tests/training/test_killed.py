@@ -4,7 +4,6 @@ import dataclasses
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -17,6 +16,7 @@ from tests.training._small import ARRAYS, RECIPE, assert_same_weights, network
 # Processes are forked from one that has loaded what they need.
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.training._small"])
+CHECKPOINT = "checkpoint.weights.h5"
 
 
 def train(epochs: int, folder: Path | None = None, seed=0, **options):
@@ -25,29 +25,24 @@ def train(epochs: int, folder: Path | None = None, seed=0, **options):
     return model, found
 
 
-def train_and_kill(epochs: int, folder: Path, is_time: Callable[[], bool]) -> None:
+def train_and_kill(epochs: int, folder: Path, checkpoints: int, seconds: float) -> None:
+    """After so many checkpoints were written, and then so many seconds passed."""
     options = {"checkpoint_minutes": 0}
     process = FORKED.Process(target=train, args=(epochs, folder), kwargs=options)
     process.start()
-    while process.is_alive() and not is_time():
-        time.sleep(0.002)
+    for _ in range(checkpoints):
+        before = written(folder)
+        while process.is_alive() and written(folder) == before:
+            time.sleep(0.002)
+    time.sleep(seconds)
     process.kill()
     process.join()
     assert process.exitcode == -signal.SIGKILL  # it had not ended
 
 
-def moment(file: Path, count: int, seconds: float) -> Callable[[], bool]:
-    """Whether so many checkpoints were written, and then so many seconds passed."""
-    seen, start = set(), time.perf_counter()
-
-    def is_time() -> bool:
-        nonlocal start
-        if len(seen) <= count:
-            seen.add(file.stat().st_mtime_ns if file.exists() else 0)
-            start = time.perf_counter()
-        return len(seen) > count and time.perf_counter() - start >= seconds
-
-    return is_time
+def written(folder: Path) -> int:
+    file = folder / CHECKPOINT
+    return file.stat().st_mtime_ns if file.exists() else 0
 
 
 # While it starts, between checkpoints, and while it writes one.
@@ -66,11 +61,11 @@ MOMENTS = [(n, RNG.uniform(0, 0.1 if n else 2)) for n in RNG.integers(4, size=40
     ids=["twice", "at random"],
 )
 def test_killed_at_any_moment(tmp_path, epochs, kills):
-    file, steps = tmp_path / "checkpoint.weights.h5", []
+    steps = []
     for kill in kills:
-        train_and_kill(epochs, tmp_path, moment(file, *kill))
-        if file.exists():
-            with h5py.File(file) as checkpoint:
+        train_and_kill(epochs, tmp_path, *kill)
+        if written(tmp_path):
+            with h5py.File(tmp_path / CHECKPOINT) as checkpoint:
                 steps.append(int(checkpoint["state_of_run/step"][()]))
     print(f"Steps of the checkpoints after each of {len(kills)} kills: {steps}")
     assert steps == sorted(steps)

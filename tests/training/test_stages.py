@@ -1,6 +1,5 @@
 """`train_in_stages`: from one scale channel to several, whenever it is interrupted."""
 
-import keras
 import pytest
 
 from keras_gdrn.models import with_sigma0
@@ -8,6 +7,7 @@ from keras_gdrn.training import Recipe, Stage, fit, train_in_stages
 from tests.training._small import (
     IMAGES,
     LABELS,
+    OneEpoch,
     StopAt,
     assert_same_weights,
     gauss_der_network,
@@ -41,8 +41,6 @@ def test_stages_go_on_from_the_one_before_with_their_channels_and_data(tmp_path)
         with pytest.raises(KeyboardInterrupt):
             train(gauss_der_network(), out=tmp_path, callbacks=StopAt(1, batch))
     model = gauss_der_network(seed=1)  # the weights are those of the checkpoints
-    with pytest.raises(AssertionError):
-        assert_same_weights(model, whole)
     options = {"data": lambda stage: seen.append(stage.name) or ARRAYS, "out": tmp_path}
     found = train(model, after_stage=after, **options)
     assert found is model  # which has the scale channels of the last stage
@@ -55,15 +53,14 @@ def test_stages_go_on_from_the_one_before_with_their_channels_and_data(tmp_path)
 
 
 def test_a_callback_may_end_a_stage_of_any_model():
-    model, epochs = network(), []
-    found = train(
-        model,
+    epochs = []
+    train(
+        network(),
         [Stage("some", Recipe(3, 8)), Stage("more", Recipe(3, 8))],
-        callbacks=keras.callbacks.EarlyStopping("loss", min_delta=99, patience=0),
+        callbacks=OneEpoch(),
         after_stage=lambda stage, model, history: epochs.append(len(history.epoch)),
     )
-    assert found is model
-    assert epochs == [2, 2]
+    assert epochs == [1, 1]
 
 
 def test_stages_are_refused():
