@@ -42,42 +42,39 @@ def assert_same_weights(model, other):
     assert [id(w) for w in model.weights] == [id(w) for w in other.weights]
 
 
-def assert_is_the_network(model, x, **options):
-    """The network built anew with the options, given the model's weights."""
-    built = {**OPTIONS, "sigma0": SCALES, "input_shape": x.shape[1:], **options}
-    expected = gauss_der_resnet(**built)
-    expected.set_weights(model.get_weights())
-    actual = numpy(model(x))
-    np.testing.assert_allclose(actual, numpy(expected(x)), rtol=1e-5, atol=1e-6)
+# The last one is for inference, of a network that was trained on windows.
+CHANGES = [
+    (with_sigma0, {"sigma0": [1.0]}),
+    (with_sigma0, {"sigma0": [0.3, 0.5, 1.0, 2.0, 3.0]}),
+    (with_input_shape, {"input_shape": (16, 9, 3)}),
+    (with_input_shape, {"input_shape": (7, 8, 3)}),
+    (with_sigma0, {"sigma0": SCALES, "receptive_field": None}),
+]
 
 
-DENSE = [0.3, 0.5, 1.0, 2.0, 3.0]
-
-
-@pytest.mark.parametrize("sigma0", cases([[1.0], DENSE], [[1.0]]))
-def test_other_scales(model, sigma0):
-    denser = with_sigma0(model, sigma0)
-    assert_same_weights(model, denser)
-    assert_is_the_network(denser, images(*SHAPE), sigma0=sigma0)
-    assert denser.name == "mine"
-
-
-@pytest.mark.parametrize("size", cases([(16, 9), (7, 8), (None, None)], [(16, 9)]))
-def test_other_size(model, size):
-    other = with_input_shape(model, (*size, 3))
+@pytest.mark.parametrize(("change", "options"), cases(CHANGES, CHANGES[::2]))
+def test_it_is_the_network_built_anew(model, change, options):
+    other = change(model, **options)
     assert_same_weights(model, other)
-    assert other.input_shape == (None, *size, 3)
     assert model.input_shape == (None, *SHAPE)  # is left as it was
-    x = images(*(SHAPE if None in size else (*size, 3)))
-    assert_is_the_network(other, x)
-    if None in size:  # in a graph they are unknown
-        expected = numpy(model(x))
-        found = other.predict(x, verbose=0)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
-    assert other.name == "mine"
+    expected = gauss_der_resnet(**{**OPTIONS, "sigma0": SCALES, **options})
+    expected.set_weights(model.get_weights())
+    x = images(*expected.input_shape[1:])
+    found, built = numpy(other(x)), numpy(expected(x))
+    np.testing.assert_allclose(found, built, rtol=1e-5, atol=1e-6)
     channel = other.get_layer("scale_channels").network
-    assert channel.name == "scale_channel"
-    assert channel.input_shape == other.input_shape
+    assert (other.name, channel.name) == ("mine", "scale_channel")
+    assert other.input_shape == channel.input_shape == expected.input_shape
+    if "receptive_field" in options:
+        assert np.abs(found - numpy(model(x))).max() > 1e-4
+
+
+def test_unknown_sizes(model):
+    """In a graph, as `predict` makes it."""
+    other, x = with_input_shape(model, (None, None, 3)), images(*SHAPE)
+    assert_same_weights(model, other)
+    found = other.predict(x, verbose=0)
+    np.testing.assert_allclose(found, numpy(model(x)), rtol=1e-5, atol=1e-5)
 
 
 @of_graphs
@@ -98,17 +95,6 @@ def test_options_and_policies_are_kept(extent):
         assert each.output.dtype == "float32"
 
 
-@of_graphs
-def test_whole_maps_are_one_argument_away(model):
-    """In inference, of a network that was trained on windows."""
-    whole = with_sigma0(model, SCALES, receptive_field=None)
-    assert_same_weights(model, whole)
-    assert only_layer(whole, ScaleChannels).receptive_field is None
-    x = images(*SHAPE)
-    assert_is_the_network(whole, x, receptive_field=None)
-    assert np.abs(numpy(whole(x)) - numpy(model(x))).max() > 1e-4
-
-
 def test_saved_and_reloaded(model, tmp_path):
     other = with_input_shape(with_sigma0(model, [0.7, 1.4, 2.0]), (16, 9, 3))
     other.save(tmp_path / "model.keras")
@@ -123,19 +109,14 @@ def test_saved_and_reloaded(model, tmp_path):
     np.testing.assert_array_equal(numpy(fresh(x)), numpy(model(x)))
 
 
-@pytest.mark.parametrize(
-    "network",
-    [
-        lambda: GaussDerConv(4, 1.0),
-        lambda: keras.Sequential([GaussDerConv(4, 1.0), keras.layers.ReLU()]),
-    ],
-)
-def test_sequential_models_of_networks_that_are_not_functional(network):
-    channels = ScaleChannels(network(), SCALES)
-    model = keras.Sequential([keras.Input(SHAPE), channels, ScalePooling()])
-    wide = with_input_shape(with_sigma0(model, [1.0]), (16, 20, 3))
-    assert_same_weights(model, wide)
-    assert wide(images(16, 20, 3)).shape == (2, 16, 20, 4)
+def test_sequential_models_of_networks_that_are_not_functional():
+    layer = GaussDerConv(4, 1.0)
+    for network in (layer, keras.Sequential([layer, keras.layers.ReLU()])):
+        channels = ScaleChannels(network, SCALES)
+        model = keras.Sequential([keras.Input(SHAPE), channels, ScalePooling()])
+        wide = with_input_shape(with_sigma0(model, [1.0]), (16, 20, 3))
+        assert_same_weights(model, wide)
+        assert wide(images(16, 20, 3)).shape == (2, 16, 20, 4)
 
 
 def in_the_readmes_style():
