@@ -15,40 +15,28 @@ OVERSHOOT = np.array([[[[-0.2]], [[1.4]]]], "float32")
 MIXED = np.concatenate([BYTES[:1].astype("float32"), UNIT[1:]])
 
 
-def given(values):
-    return keras.ops.convert_to_numpy(Preprocess()(values))
+OF_BOTH_RANGES = [
+    *((BYTES.astype(dtype), UNIT) for dtype in ("uint8", "float32", "int32")),
+    (MIXED, UNIT),
+    (DARK, DARK / 255),
+    (UNIT, UNIT),
+    (OVERSHOOT, OVERSHOOT),
+]
+OF_NEITHER = [
+    2 * UNIT - 1,
+    (UNIT - 0.5) / 0.29,  # standardized
+    (UNIT - 0.13) / 0.31,  # as MNIST usually is
+    257.0 * BYTES,  # 16 bits
+    5 * UNIT,  # too dark for 255, and not whole
+    BYTES - 120.0,
+    np.where(UNIT > 0.9, np.nan, UNIT),
+]
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        *((BYTES.astype(dtype), UNIT) for dtype in ("uint8", "float32", "int32")),
-        *((MIXED, UNIT), (DARK, DARK / 255)),
-    ],
-)
-def test_both_ranges_are_one(values, expected):
-    np.testing.assert_allclose(given(values), expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("values", [UNIT, OVERSHOOT])
-def test_values_of_0_to_1_are_not_changed_at_all(values):
-    np.testing.assert_array_equal(given(values), values)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        2 * UNIT - 1,
-        (UNIT - 0.5) / 0.29,  # standardized
-        (UNIT - 0.13) / 0.31,  # as MNIST usually is
-        257.0 * BYTES,  # 16 bits
-        5 * UNIT,  # too dark for 255, and not whole
-        BYTES - 120.0,
-        np.where(UNIT > 0.9, np.nan, UNIT),
-    ],
-)
-def test_other_ranges_have_no_answer(values):
-    assert np.isnan(given(values)).all()
+def test_both_ranges_are_one_and_others_have_no_answer():
+    for values, expected in [*OF_BOTH_RANGES, *((x, np.nan) for x in OF_NEITHER)]:
+        found = keras.ops.convert_to_numpy(Preprocess()(values))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.fixture
