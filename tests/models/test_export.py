@@ -39,48 +39,26 @@ def images(batch, shape=SHAPE):
     return np.random.default_rng(batch).random((batch, *shape)).astype("float32")
 
 
-def saved_model(path):
-    import tensorflow as tf
-
-    loaded = tf.saved_model.load(path)
-    return lambda x: loaded.serve(x).numpy()
+# The page makes files, and has each loaded by its own runtime.
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+EXPORT, ANY_SIZE, SAVED_MODEL, ONNX, LITERT, WITH_SCALES = BLOCKS
 
 
-def onnx(path):
-    import onnxruntime
+def run(block, file):
+    """A function from images to the scores that a block finds by another file."""
 
-    session = onnxruntime.InferenceSession(path)
-    (source,) = session.get_inputs()
-    return lambda x: session.run(None, {source.name: x})[0]
+    def scores(x):
+        names = {"images": x}
+        exec(block.replace("exported", file), names)
+        return np.asarray(names["scores"])
 
-
-def litert(path):
-    from ai_edge_litert.interpreter import Interpreter
-
-    interpreter = Interpreter(model_path=str(path))
-    (source,) = interpreter.get_input_details()
-    (target,) = interpreter.get_output_details()
-
-    def run(x):
-        interpreter.resize_tensor_input(source["index"], x.shape, strict=True)
-        interpreter.allocate_tensors()
-        interpreter.set_tensor(source["index"], x)
-        interpreter.invoke()
-        return interpreter.get_tensor(target["index"])
-
-    return run
+    return scores
 
 
-# What the page calls the files, how each is loaded, what it says to images of other
-# sizes.
-EXPORTED = [
-    ("exported", saved_model, "Can not cast TensorSpec"),
-    ("exported.onnx", onnx, "Got: 9 Expected: 12"),
-    ("exported.tflite", litert, "Attempting to resize dimension 1"),
-]
 of_other_runtimes = pytest.mark.parametrize(
-    ("kind", "path", "load"),
-    [("onnx", "any.onnx", onnx), ("litert", "any.tflite", litert)],
+    ("kind", "file", "block"),
+    [("onnx", "any.onnx", ONNX), ("litert", "any.tflite", LITERT)],
+    ids=["onnx", "litert"],
 )
 
 
@@ -92,60 +70,58 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def assert_same(run, model, x):
+def assert_same(scores, model, x):
     expected = keras.ops.convert_to_numpy(model(x))
     assert np.ptp(expected) > 0.1
-    np.testing.assert_allclose(run(x), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(scores(x), expected, rtol=1e-4, atol=1e-5)
 
 
-def assert_any_size(run, model):
+def assert_any_size(scores, model):
     for batch, shape in [(1, SHAPE), (3, SHAPE), (2, OTHER)]:
-        assert_same(run, with_input_shape(model, shape), images(batch, shape))
+        assert_same(scores, with_input_shape(model, shape), images(batch, shape))
 
 
 def test_the_examples_of_the_page(folder):
     model = network()
     (folder / "runs/own_data").mkdir(parents=True)  # where a training leaves it
     model.save("runs/own_data/model.keras")
-    names, answers = {"keras": keras, "np": np, "images": images(2)}, []
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    for block in blocks:
+    names = {"keras": keras, "np": np}
+    for block in (EXPORT, ANY_SIZE, WITH_SCALES):
         exec(block, names)
-        if "scores" in names:
-            answers.append(np.asarray(names.pop("scores")))
-    assert len(answers) == 3
-    for answer in answers:
-        assert_same(lambda x, y=answer: y, model, images(2))
-    for path, load, refusal in EXPORTED:
-        run = load(path)
+    for block, refusal in (
+        (SAVED_MODEL, "Can not cast TensorSpec"),
+        (ONNX, "Got: 9 Expected: 12"),
+        (LITERT, "Attempting to resize dimension 1"),
+    ):
+        scores = run(block, "exported")
         for x in (images(1), images(3)):
-            assert_same(run, model, x)
-            np.testing.assert_allclose(run(255 * x), run(x), rtol=1e-4, atol=1e-5)
-            assert np.isnan(run(2 * x - 1)).all()
+            assert_same(scores, model, x)
+            np.testing.assert_allclose(scores(255 * x), scores(x), rtol=1e-4, atol=1e-5)
+            assert np.isnan(scores(2 * x - 1)).all()
         with pytest.raises(Exception, match=refusal):
-            run(images(1, OTHER))
-    assert_any_size(saved_model("any_size"), model)
+            scores(images(1, OTHER))
+    assert_any_size(run(SAVED_MODEL, "any_size"), model)
     assert [output.shape[1:] for output in names["both"].outputs] == [(2, 5), (5,)]
     assert Path("with_scales").is_dir()
 
 
 @of_other_runtimes
-def test_unknown_size(kind, path, load, folder):
+def test_unknown_size(kind, file, block, folder):
     model = network()
     free = with_input_shape(model, (None, None, 3))
     free(images(1))  # ONNX wants a model that has been called
-    free.export(folder / path, format=kind, verbose=False)
-    assert_any_size(load(folder / path), model)
+    free.export(file, format=kind, verbose=False)
+    assert_any_size(run(block, "any"), model)
 
 
 @of_other_runtimes
-def test_whole_maps_of_any_batch(kind, path, load, folder):
+def test_whole_maps_of_any_batch(kind, file, block, folder):
     """Narrow kernels slide over them, along the second axis with few channels."""
     shape = (60, 48, 3)
     model = keras.Sequential([keras.Input(shape), GaussDerConv(4, 0.6, epsilon=1e-2)])
     assert axis_factors(48, 0.6, 2, "zero", 1e-2).composed
     randomize(model.layers[0])
     model(images(1, shape))
-    model.export(folder / path, format=kind, verbose=False)
+    model.export(file, format=kind, verbose=False)
     for batch in (1, 3):
-        assert_same(load(folder / path), model, images(batch, shape))
+        assert_same(run(block, "any"), model, images(batch, shape))
