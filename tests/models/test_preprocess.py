@@ -46,17 +46,6 @@ def model():
     return with_preprocess(network, Preprocess(["cat", "dog", "cow"], 5, "zero"))
 
 
-def test_saved_with_the_network(model, tmp_path):
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    for x in (BYTES, UNIT):
-        np.testing.assert_allclose(loaded(x), model(UNIT), rtol=1e-5)
-    layer = loaded.get_layer("preprocess")
-    known = layer.class_names, layer.object_size, layer.extension
-    assert known == (("cat", "dog", "cow"), 5, "zero")
-    assert layer.dtype_policy.name == "float32"
-
-
 @pytest.mark.parametrize("shape", [(6, 5, 3), (4, 5, 2), (6, 5)])
 def test_images_of_another_shape(model, shape):
     """Keras looks first, this layer at what Keras lets through."""

@@ -146,7 +146,7 @@ def test_last_layer_begins_anew_for_other_classes(digits, classes, names):
 
 @pytest.fixture
 def small():
-    known = Preprocess(["cat", "dog"], 8)
+    known = Preprocess(["cat", "dog"], 8, "zero")
     model = gauss_der_resnet((8, 8, 3), 2, [4], 1.2, [1.0], order=1)
     return with_preprocess(model, known)
 
@@ -161,7 +161,9 @@ def test_what_is_saved_is_found_again(small, tmp_path):
     for path in ("pets", "bare", "pets.keras"):
         loaded = from_preset(tmp_path / path)
         np.testing.assert_array_equal(loaded(x), small(x))
-        assert loaded.get_layer("preprocess").class_names == ("cat", "dog")
+        known = loaded.get_layer("preprocess")
+        found = known.class_names, known.object_size, known.extension
+        assert found == (("cat", "dog"), 8, "zero")
     weights = tmp_path / "pets" / "model.weights.h5"
     weights.write_bytes(weights.read_bytes() + b"more")
     with pytest.raises(ValueError, match="are damaged, or not those of the card"):

@@ -72,16 +72,14 @@ def test_interrupted_runs_have_the_same_result(
 
 @pytest.mark.usefixtures("step_by_step")
 def test_a_callback_ends_a_call_and_the_same_call_goes_on(tmp_path):
-    whole, data = network(), digits()
-    fit(whole, RECIPE, data, verbose=0)  # data serve several calls
+    model, data = network(), digits()  # data serve several calls
     options = {"out": tmp_path, "callbacks": OneEpoch(), "verbose": 0}
     for epochs in (1, 2, 3):
-        begin, model = time.perf_counter(), network()
+        begin = time.perf_counter()
         found = fit(model, RECIPE, data, **options)
         taken = time.perf_counter() - begin
         assert len(found.epoch) == len(found.history["seconds"]) == epochs
         assert 0 < found.history["seconds"][-1] < taken
-    assert_same_weights(model, whole)
     assert len(fit(model, RECIPE, data, verbose=0).epoch) == 3  # it is not stopped
 
 
@@ -114,9 +112,6 @@ def test_it_learns_in_mixed_precision_compiled_and_validated():
     assert history["val_accuracy"][-1] > 0.7
 
 
-BY_255 = r"divide .* by 255 \(`.* / 255`\). Received"
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -135,8 +130,8 @@ BY_255 = r"divide .* by 255 \(`.* / 255`\). Received"
         (digits().map(lambda x, y: ({"image": x}, y)), "`data` must be .*'image'"),
         (digits().repeat(), "known, finite number of batches"),
         (Loader(length=0), "known, finite number of batches"),
-        (((255 * IMAGES).astype("uint8"), LABELS), BY_255),
-        ((16 * IMAGES.astype("float64"), LABELS), BY_255),  # as of scikit-learn
+        (((255 * IMAGES).astype("uint8"), LABELS), r"divide .* by 255 .*type uint8"),
+        ((16 * IMAGES, LABELS), r"divide .* by 255 .*up to 16"),  # as of scikit-learn
     ],
 )
 def test_unfit_data(data, message):
