@@ -148,14 +148,6 @@ def test_weights_as_large_as_hes_or_a_fifth_and_what_lifts_the_scores(
     np.testing.assert_array_equal(numpy(head.bias), np.float32(lift))
 
 
-def first_scores(**options):
-    """Of a fresh channel that has 50 classes, for 50 images: `(image, class)`."""
-    keras.utils.set_random_seed(0)
-    channel = scale_channel((24, 24, 3), 50, [16, 16, 32], 1.25, **options)
-    images = np.random.default_rng(0).normal(size=(50, 24, 24, 3))
-    return numpy(channel(images.astype("float32"), training=True))
-
-
 @as_built
 @pytest.mark.parametrize(
     ("options", "center"),

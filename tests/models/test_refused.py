@@ -37,10 +37,7 @@ BY_BUILDERS = {
     "ratio": (0, -1.2, math.nan, math.inf, True, "1.2"),
     "classes": (0, 2.5, None),
     "separable_blocks": (-1, 2, 0.5, True, "all"),
-    "order": (0, 1.5),
     "input_shape": (64, None, "ab", (28.0, 28, 1)),
-    "spatial_selection": ("mean",),
-    "boundary": ("same",),
     "head_initializer": ("zeros", None, 1),
     **{name: (value,) for name, value in OWN.items()},
 }
@@ -48,11 +45,11 @@ BY_BUILDERS = {
 
 @pytest.mark.parametrize("argument", BY_BUILDERS)
 def test_by_the_builders(argument):
-    own_words = {"widths": "widths=", "spatial_selection": "mode='mean'"}
     for build, options in ((scale_channel, CHANNEL), (gauss_der_resnet, NETWORK)):
         for value in BY_BUILDERS[argument]:
-            told = own_words.get(argument, f"{argument}={re.escape(repr(value))}")
-            with pytest.raises(ValueError, match=f"Received: {told}"):
+            # Of several widths, the one that does not fit.
+            told = "" if argument == "widths" else re.escape(repr(value))
+            with pytest.raises(ValueError, match=f"Received: {argument}={told}"):
                 build(**{**options, argument: value})
 
 
@@ -79,8 +76,6 @@ FUNCTIONAL = r"`model` must be a functional .*Received: model="
 HAS_THREE = r"`input_shape` must have 3.*\(12, 10, 3\).*Received: input_shape="
 INSIDE = r"one of \['stem_conv', .*Received: layer="
 REFUSED = [
-    (lambda: model(sigma0=()), r"Received: sigma0=\(\)"),
-    (lambda: model(scale_pooling="mean"), "Received: mode='mean'"),
     (lambda: model(strides=2), "no argument `strides`.*Received: {'strides': 2}"),
     (lambda: model(num_classes=2), "`num_classes`. Did you mean `classes`"),
     # Told before the missing ones.
@@ -98,7 +93,6 @@ REFUSED = [
         for x in (unbuilt, keras.Model, lambda: None)
     ),
     (lambda: with_sigma0(channel(), [1.0]), "`with_sigma0`.*'scale_channel'"),
-    (lambda: with_sigma0(model(), 1.0), "Received: sigma0=1.0"),
     (lambda: with_input_shape(unbuilt(), (12, 10, 3)), FUNCTIONAL),
     (lambda: with_input_shape(model(), 24), "`input_shape` must be .*=24"),
     (lambda: with_input_shape(model(), (12, 3)), HAS_THREE),
