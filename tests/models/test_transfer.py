@@ -121,14 +121,14 @@ def test_sequential_models_of_networks_that_are_not_functional():
 
 
 def in_the_readmes_style():
-    """Without names, and with a layer before the scale channels."""
-    x = image = keras.Input((None, None, 3))
+    """Without names; a layer before the scale channels makes other channels."""
+    x = image = keras.Input((None, None, 5))
     x = GaussDerConv(4, 1.0, activation="relu", data_format="channels_last")(x)
     x = GaussDerConv(5, 1.2, data_format="channels_last")(x)
     x = SpatialSelection("center", data_format="channels_last")(x)
     channel = keras.Model(image, x)
     image = keras.Input(SHAPE)
-    scores = ScaleChannels(channel, SCALES, None)(keras.layers.Rescaling(2.0)(image))
+    scores = ScaleChannels(channel, SCALES, None)(keras.layers.Conv2D(5, 1)(image))
     model = keras.Model(image, ScalePooling()(scores))
     randomize(model)
     return model
