@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_gdrn.data import DATASETS, read_h5, rescaled
+from keras_gdrn.data import DATASETS, read_h5, rescale, rescaled
 
 # A split, a size factor and a canvas.
 Part = tuple[str, float, int | tuple[int, int]]
@@ -61,18 +61,9 @@ def from_h5(
     pairs = [read_h5(file, limit)[part] for file, part in found]
     for (file, _), (images, _) in zip(found, pairs, strict=True):
         check(file, images.shape[1:], dataset, split)
-    images, labels = (
-        np.concatenate(arrays)[:limit] for arrays in zip(*pairs, strict=True)
-    )
+    images, labels = (np.concatenate(part)[:limit] for part in zip(*pairs, strict=True))
     if canvas is not None:
-        height, width = np.broadcast_to(canvas, 2)
-        top, left = (images.shape[1] - height) // 2, (images.shape[2] - width) // 2
-        if min(top, left) < 0:
-            raise ValueError(
-                f"the canvas must be within the images of {folder}, "
-                f"{images.shape[1:3]}. Received: canvas={canvas}"
-            )
-        images = images[:, top : top + height, left : left + width]
+        images = rescale(images, 1.0, canvas, DATASETS[dataset].extension)
     return images, labels
 
 
@@ -93,13 +84,9 @@ def file_of(folder: Path, split: str, factor: float) -> Path:
     splits = {file: list(read_h5(file, limit=1)) for file in files}
     having = [file for file in files if split in splits[file]]
     own = [file for file in having if splits[file] == ["test"]] or having
-    if not own:
+    if len(own) != 1:
         raise FileNotFoundError(
-            f"no HDF5 file in {folder} has the split {split!r} at size factor {factor}"
-        )
-    if len(own) > 1:
-        raise ValueError(
-            f"one file in {folder} may have the split {split!r} at size factor "
+            f"one HDF5 file in {folder} must have the split {split!r} at size factor "
             f"{factor}. Found: {[file.name for file in own]}"
         )
     return own[0]
