@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +29,20 @@ class Source:
         if not self.h5:
             where = {"data_dir": self.data_dir, "download": self.download}
             return rescaled(dataset, split, factor, **where, **options)
-        own = self.h5 / dataset
-        folder = own if own.is_dir() else self.h5
         canvas, limit = options.get("canvas"), options.get("limit")
-        return from_h5(folder, dataset, split, factor, canvas, limit)
+        return from_h5(self.folder(dataset), dataset, split, factor, canvas, limit)
 
-    def batches(self, *which: Any, batch_size: int, **options: Any) -> Iterator[tuple]:
+    def folder(self, dataset: str) -> Path:
+        own = self.h5 / dataset
+        return own if own.is_dir() else self.h5
+
+    def batches(self, *which: Any, batch_size: int, **options: Any) -> Iterable[tuple]:
         """The same, batch by batch."""
         data = self.data(*which, batch_size=batch_size, **options)
         if not self.h5:
-            yield from data
-            return
-        for start in range(0, len(data[1]), batch_size):
-            yield tuple(array[start : start + batch_size] for array in data)
+            return data
+        starts = range(0, len(data[1]), batch_size)
+        return (tuple(array[s : s + batch_size] for array in data) for s in starts)
 
     def look_up(self, dataset: str, parts: Iterable[Part]) -> str | list[str]:
         """Finds images before they are needed; returns how they differ from others."""
@@ -49,8 +50,12 @@ class Source:
             self.data(dataset, split, factor, canvas=canvas, limit=1)
         if not self.h5:
             return "TensorFlow Datasets or scikit-learn"
-        files = sorted(self.h5.rglob("*.h5"))
+        files = h5_files(self.folder(dataset))
         return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
+
+
+def h5_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[!.]*.h5"))
 
 
 def from_h5(
@@ -77,7 +82,7 @@ def file_of(folder: Path, split: str, factor: float) -> Path:
     stated = f"{kind}{factor:.3f}".replace(".", "p")
     files = [
         file
-        for file in sorted(folder.glob("[!.]*.h5"))
+        for file in h5_files(folder)
         if re.search(rf"{stated}(?!\d|-\d+p)", file.name)  # not a range of factors
         or (kind == "sctr" and kind not in file.name)
     ]

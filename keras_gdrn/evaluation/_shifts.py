@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
+from keras_gdrn._checks import check_number
 from keras_gdrn.evaluation._scale_generalization import scale_generalization
 
 
@@ -33,7 +34,8 @@ def shift_accuracies(
         The share of correctly classified images for each shift.
 
     Raises:
-        ValueError: If the images have another size, or as `scale_generalization`.
+        ValueError: If the images have another size, for shifts that are none or no
+            pixels, or as `scale_generalization`.
 
     Example:
 
@@ -43,12 +45,16 @@ def shift_accuracies(
     >>> {by: round(share, 2) for by, share in found.items()}
     {0: 0.98, 4: 0.04, 8: 0.07, 12: 0.1}
     """
-    border, (height, width) = max(shifts), model.input_shape[1:3]
-    wanted = height + 2 * border, width + 2 * border
-    if min(shifts) < 0 or np.shape(images)[1:3] != wanted:
+    if not len(shifts):
+        raise ValueError(f"`shifts` must be some pixels. Received: shifts={shifts!r}")
+    for shift in shifts:
+        check_number("shifts", shift, whole=True)
+    border, wanted = max(shifts), model.input_shape[1:3]
+    height, width = (size - 2 * border for size in np.shape(images)[1:3])
+    if min(height, width) < 1 or not _fit((height, width), wanted):
         raise ValueError(
-            f"for shifts of 0 to {border} pixels `images` must be (N, {wanted[0]}, "
-            f"{wanted[1]}, C). Received: shifts={tuple(shifts)}, images of shape "
+            f"for shifts of 0 to {border} pixels and a model of {wanted} pixels "
+            f"`images` must have {border} more on each side. Received: images of shape "
             f"{np.shape(images)}"
         )
     found = {}
@@ -60,3 +66,7 @@ def shift_accuracies(
         )
         found[shift] = float(result.accuracies[0])
     return found
+
+
+def _fit(sizes: tuple[int, int], wanted: tuple[int | None, int | None]) -> bool:
+    return all(w in (None, size) for size, w in zip(sizes, wanted, strict=True))

@@ -1,6 +1,7 @@
 """The paper's experiments, budgets and figures: that they are the paper's."""
 
 import dataclasses
+import json
 import re
 
 import keras
@@ -37,6 +38,16 @@ def test_each_figure_of_the_paper_has_its_runs_and_is_in_the_docs():
     # On CIFAR-10 the paper shows the scale selection without label smoothing.
     for run in FIGURES["cifar10_scale_selection"].runs:
         assert EXPERIMENTS[run].stages[0].recipe.label_smoothing == 0
+
+
+def test_experiments_that_results_and_pages_name_exist():
+    results = ROOT / "results"
+    pages = [ROOT / "README.md", results / "README.md", *(ROOT / "docs").glob("*.md")]
+    text = " ".join(page.read_text(encoding="utf-8") for page in pages)
+    named = set(re.findall(r"reproduce\.py\s([a-z]\w+)", text))
+    records = results.rglob("results.json")
+    named |= {json.loads(file.read_text(encoding="utf-8"))["name"] for file in records}
+    assert len(named) > 20 and named <= set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize("zoomed", [False, True])

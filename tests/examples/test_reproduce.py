@@ -285,6 +285,18 @@ def test_splits_of_files_follow_each_other_and_their_middle_is_taken(paper, file
     assert [len(labels) for _, labels in batches] == [25, 5]
 
 
+def test_files_of_other_data_sets_do_not_make_a_run_another(paper, tmp_path):
+    source = paper("images").Source(h5=tmp_path)
+    for of in ("digits", "mnist"):
+        (tmp_path / of).mkdir()
+        write(tmp_path / of / f"of_{of}.h5", **TEST)
+    (seen,) = source.look_up("digits", [])
+    assert seen.startswith("of_digits.h5, ")
+    write(tmp_path / "digits/more.h5", **TEST)
+    assert len(source.look_up("digits", [])) == 2
+    assert source.look_up("cifar10", []) == []  # nor of the folders beside it
+
+
 def test_all_images_are_looked_up_before_training(
     module, reproduce, tmp_path, files, monkeypatch
 ):
