@@ -230,9 +230,12 @@ def test_a_figure_is_drawn_from_runs_of_its_own(
     [
         ("cifar10", (96, 96, 3), "64x64x3.*train, 96x96x3"),
         ("cifar10", (64, 64, 1), "64x64x3.*64x64x1"),
+        ("cifar10", (64, 48, 3), "64x64x3.*64x48x3"),
         ("digits", (36, 36, 1), "digits: 40x40x1.*36x36x1"),
         ("mnist", (112, 112, 1), None),
         ("cifar10", (64, 64, 3), None),
+        ("stl10", (192, 192, 3), "96x96x3.*train, 192x192x3"),
+        ("stl10", (96, 96, 3), None),
     ],
 )
 def test_files_of_other_images(paper, tmp_path, dataset, shape, message):
@@ -246,6 +249,15 @@ def test_files_of_other_images(paper, tmp_path, dataset, shape, message):
         source.data(dataset, "train")
 
 
+def test_test_images_of_stl_10_are_larger_than_those_of_training(paper, tmp_path):
+    source, arrays = paper("images").Source(h5=tmp_path), {"y_test": np.arange(2)}
+    for side, file in ((192, "a_scte1p000.h5"), (96, "a_scte0p500.h5")):
+        write(tmp_path / file, x_test=np.zeros((2, side, side, 3), "uint8"), **arrays)
+    assert source.data("stl10", "test")[0].shape == (2, 192, 192, 3)
+    with pytest.raises(ValueError, match=r"192x192x3.*test, 96x96x3"):
+        source.data("stl10", "test", 0.5)
+
+
 TEST = {"x_test": np.zeros((3, 40, 40, 1)), "y_test": [0, 1, 2]}
 TRAIN = {"x_train": TEST["x_test"], "y_train": TEST["y_test"]}
 NONE = r"one HDF5 file in .* must have the split 'test' at size factor 1.0. Found: \[\]"
@@ -257,7 +269,7 @@ NONE = r"one HDF5 file in .* must have the split 'test' at size factor 1.0. Foun
         ("a_scte1p000 b_scte0p500 .c_scte1p000", TEST, "test", "a_scte1p000"),
         ("a b_sctr2p000", TRAIN, "train", "a"),
         ("a_sctr1p000_scte1p000", TEST | TRAIN, "test", "a_sctr1p000_scte1p000"),
-        ("a_scte0p500 b_scte1p000-4p000", TEST, "test", NONE),
+        ("a a_scte0p500 b_scte1p000-4p000", TEST, "test", NONE),
         ("a_scte1p000", TRAIN, "test", NONE),
         ("a_scte1p000 b_scte1p000", TEST, "test", "one HDF5 file .*'test'.*a_.*b_"),
     ],
@@ -280,6 +292,7 @@ def test_splits_of_files_follow_each_other_and_their_middle_is_taken(paper, file
     expected = rescaled_arrays("digits", "train", **options, limit=40)
     np.testing.assert_allclose(images[:40], expected[0], atol=1e-6)
     np.testing.assert_array_equal(labels, [*expected[1], *expected[1][:12]])
+    assert len(source.data("digits", "train+validation", limit=41)[1]) == 41
     # The test set alone in its file comes before the 20 images beside the training.
     batches = [*source.batches("digits", "test", batch_size=25)]
     assert [len(labels) for _, labels in batches] == [25, 5]
@@ -290,8 +303,8 @@ def test_files_of_other_data_sets_do_not_make_a_run_another(paper, tmp_path):
     for of in ("digits", "mnist"):
         (tmp_path / of).mkdir()
         write(tmp_path / of / f"of_{of}.h5", **TEST)
-    (seen,) = source.look_up("digits", [])
-    assert seen.startswith("of_digits.h5, ")
+    size = (tmp_path / "digits/of_digits.h5").stat().st_size
+    assert source.look_up("digits", []) == [f"of_digits.h5, {size} bytes"]
     write(tmp_path / "digits/more.h5", **TEST)
     assert len(source.look_up("digits", [])) == 2
     assert source.look_up("cifar10", []) == []  # nor of the folders beside it
