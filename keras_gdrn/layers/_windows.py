@@ -255,5 +255,6 @@ def _cut(x, spatial: tuple, sizes: tuple):
     """The central part of maps, positions first and flat, as they come."""
     x = ops.reshape(x, (*spatial, -1))
     margins = [(whole - size) // 2 for whole, size in zip(spatial, sizes, strict=True)]
-    part = x[tuple(slice(m, m + size) for m, size in zip(margins, sizes, strict=True))]
+    # The gradient of TensorFlow's `x[m : m + size]` takes forty times as long.
+    part = ops.slice(x, (*margins, 0), (*sizes, ops.shape(x)[-1]))
     return ops.reshape(part, (math.prod(sizes), -1))
