@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from experiments import Experiment, Stage
 
-BUDGETS = ("smoke", "small", "medium", "large", "fast", "full")
+BUDGETS = ("smoke", "small", "medium", "large", "largest", "fast", "full")
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,17 @@ LARGE = MEDIUM | {
         scale_dropout=0.2,
     )
 }
+# Wider where maps are fine; one training without a restart, and all channels for longer.
+LARGEST = LARGE | {
+    "cifar10": replace(
+        LARGE["cifar10"],
+        widths=(32, 64, 96, 128),
+        one=Phase(12, padding=4),
+        restart=None,
+        tuned=Phase(5, padding=4),
+        joint=Phase(5, padding=4),
+    )
+}
 
 
 def within(experiment: Experiment, budget: str) -> Experiment:
@@ -92,7 +103,8 @@ def within(experiment: Experiment, budget: str) -> Experiment:
         return experiment
     if budget == "smoke":
         return _smoke(experiment)
-    small = {"small": SMALL, "medium": MEDIUM, "large": LARGE}[budget]
+    budgets = {"small": SMALL, "medium": MEDIUM, "large": LARGE, "largest": LARGEST}
+    small = budgets[budget]
     if experiment.dataset not in small:  # the digits are small already
         return experiment
     return _reduced(experiment, small[experiment.dataset])

@@ -14,9 +14,9 @@ trained once. `--collect` prints a table of several runs by their folders, with
 
 `--budget`: `smoke` shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours of two cores, with narrower networks and fewer images and epochs
-(see budgets.py); `medium` trains and tests these networks on all images; `large` has
-more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast` the
-same with windows in place of whole maps.
+(see budgets.py); `medium` trains and tests these networks on all images; `large` and
+`largest` have more parameters and epochs on CIFAR-10; `full` is the paper's setting,
+and `fast` the same with windows in place of whole maps.
 
 Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files such as the
 authors', of several data sets with a subfolder for each: FOLDER/cifar10. All are

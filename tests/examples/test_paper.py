@@ -127,6 +127,9 @@ def test_large_goes_on_from_one_scale_channel():
     plain = [stage.recipe for stage in within(EXPERIMENTS[CONTROL], "large").stages]
     assert [recipe.epochs for recipe in plain] == [r.epochs for r in recipes[:2]]
     assert plain[1] == recipes[1]
+    largest = within(EXPERIMENTS[PRETRAINED], "largest")
+    assert [len(stage.sigma0) for stage in largest.stages] == [1, 6]
+    assert [stage.recipe.augmentation.padding for stage in largest.stages] == [4, 4]
 
 
 @pytest.mark.parametrize(
