@@ -82,7 +82,7 @@ LARGE = MEDIUM | {
         scale_dropout=0.2,
     )
 }
-# Wider where maps are fine; one training without a restart, and all channels for longer.
+# Wider where maps are fine, without a restart, and more of all channels.
 LARGEST = LARGE | {
     "cifar10": replace(
         LARGE["cifar10"],
