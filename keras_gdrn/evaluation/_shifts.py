@@ -49,11 +49,12 @@ def shift_accuracies(
         raise ValueError(f"`shifts` must be some pixels. Received: shifts={shifts!r}")
     for shift in shifts:
         check_number("shifts", shift, whole=True)
-    border, wanted = max(shifts), model.input_shape[1:3]
-    height, width = (size - 2 * border for size in np.shape(images)[1:3])
-    if min(height, width) < 1 or not _fit((height, width), wanted):
+    border, known = max(shifts), model.input_shape[1:3]
+    sizes = [size - 2 * border for size in np.shape(images)[1:3]]
+    height, width = wanted = [n or size for n, size in zip(known, sizes, strict=True)]
+    if sizes != wanted or min(sizes) < 1:
         raise ValueError(
-            f"for shifts of 0 to {border} pixels and a model of {wanted} pixels "
+            f"for shifts of 0 to {border} pixels and a model of {known} pixels "
             f"`images` must have {border} more on each side. Received: images of shape "
             f"{np.shape(images)}"
         )
@@ -66,7 +67,3 @@ def shift_accuracies(
         )
         found[shift] = float(result.accuracies[0])
     return found
-
-
-def _fit(sizes: tuple[int, int], wanted: tuple[int | None, int | None]) -> bool:
-    return all(w in (None, size) for size, w in zip(sizes, wanted, strict=True))

@@ -25,19 +25,17 @@ def test_the_object_is_seen_where_it_has_moved_to(size):
 
 
 @pytest.mark.parametrize(
-    ("height", "shifts", "message"),
+    ("size", "height", "shifts", "message"),
     [
-        (11, (0, 4), r"images of shape \(1, 11, 13, 1\)"),
-        (13, (0, 3), "`images` must have 3 more on each side"),
-        (11, (-1, 3), "shifts=-1"),
-        (11, (0.5, 3), "shifts=0.5"),
-        (11, (), r"shifts=\(\)"),
+        ((5, 7), 11, (0, 4), r"images of shape \(1, 11, 13, 1\)"),
+        ((5, 7), 13, (0, 3), "`images` must have 3 more on each side"),
+        ((None, None), 11, (0, 9), "`images` must have 9 more on each side"),
+        ((5, 7), 11, (-1, 3), "shifts=-1"),
+        ((5, 7), 11, (0.5, 3), "shifts=0.5"),
+        ((5, 7), 11, (), r"shifts=\(\)"),
     ],
 )
-def test_images_need_their_surroundings(height, shifts, message):
+def test_images_need_their_surroundings(size, height, shifts, message):
     images = np.zeros((1, height, 13, 1))
     with pytest.raises(ValueError, match=message):
-        shift_accuracies(at_one_pixel(0, 0), images, [0], shifts)
-    unknown = at_one_pixel(0, 0, (None, None))
-    with pytest.raises(ValueError, match=r"`images`|shifts="):
-        shift_accuracies(unknown, images, [0], shifts and (*shifts, 9))
+        shift_accuracies(at_one_pixel(0, 0, size), images, [0], shifts)
