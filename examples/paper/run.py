@@ -117,18 +117,21 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
 
 
 class Hours(keras.callbacks.Callback):
-    """Says early how long a stage takes, by steps 5 to 10 of its first epoch."""
+    """Says early how long the rest of a stage takes, by its steps 5 to 10."""
 
     def on_train_begin(self, logs=None):
         self.first = True
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epochs = self.params["epochs"] - epoch
 
     def on_train_batch_begin(self, batch, logs=None):
         if self.first and batch == 5:
             self.start = time.perf_counter()
         elif self.first and batch == 10:
-            epochs, steps = self.params["epochs"], self.params["steps"]
-            hours = epochs * steps * (time.perf_counter() - self.start) / 5 / 3600
-            print(f"{epochs} epochs take about {hours:.1f} h", flush=True)
+            steps = self.epochs * self.params["steps"]
+            hours = steps * (time.perf_counter() - self.start) / 5 / 3600
+            print(f"Epochs to go: {self.epochs}, about {hours:.1f} h", flush=True)
             self.first = False
 
 

@@ -90,9 +90,11 @@ def test_how_long_a_stage_takes_is_told_once(paper, monkeypatch, capsys):
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(now))
     hours.set_params({"epochs": 3, "steps": 600})
     hours.on_train_begin()
-    for batch in (*range(12), *range(12)):
-        hours.on_train_batch_begin(batch)
-    assert capsys.readouterr().out == "3 epochs take about 1.0 h\n"
+    for epoch in (1, 2):  # after an interruption
+        hours.on_epoch_begin(epoch)
+        for batch in range(12):
+            hours.on_train_batch_begin(batch)
+    assert capsys.readouterr().out == "Epochs to go: 2, about 0.7 h\n"
 
 
 @pytest.mark.slow
