@@ -1,4 +1,4 @@
-"""For commands: how one ends when a file, a folder, an option or the disk is not fit.
+"""For commands: how one ends when a file, a folder, an option or the disk is at fault.
 
 Those in `examples`, `tuning` and `benchmarks` are made with it; so can be one's own.
 """
@@ -72,7 +72,7 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A context to write a file in which is there entirely or not at all.
+    """A context for writing a file so that it appears completely or not at all.
 
     Args:
         path: The file. If it is there, it stays as it is until the context ends.

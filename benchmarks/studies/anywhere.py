@@ -103,7 +103,7 @@ def save(
     )
     # Anew, without what the optimizer keeps.
     uncompiled = with_input_shape(model, model.input_shape[1:])
-    save_to_preset(uncompiled, options.out / "network", card)
+    save_to_preset(uncompiled, options.out / f"{options.name}_anywhere", card)
 
 
 @errors_in_one_line()

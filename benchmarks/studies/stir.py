@@ -7,13 +7,13 @@
 
 A network with the maximum over all positions is trained on the sizes of the scenario
 (1: 17-32, 2: 33-48, 3: 49-64, 4: all), and tested once, at the end, at all 48 sizes of
-the test split. It is trained at those of six scales at which its sizes are what 17 to
-64 pixels are to the six: objects twice as large, scales twice as coarse. The test takes
-all six, for all sizes.
+the test split. It is trained at two of six scales, those that are to its sizes what the
+six are to 17 to 64 pixels: objects twice as large, scales twice as coarse. The test
+takes all six, for all sizes.
 What is black around a small object is cut off before training, to save time.
 
-Writes `<data>-<scenario>-seed<seed>.json` and a picture into `--out`, and the network
-and its card for `from_preset`; again the same command: it goes on.
+Writes `<data>-<scenario>[-<peer>]-seed<seed>.json` and a picture into `--out`, and the
+network and its card for `from_preset`; again the same command: it goes on.
 `data.stir_published` has the accuracies of eleven networks, means of 25 to 50 runs each
 (T. R. Altstidl et al., arXiv 2211.10288).
 """
@@ -94,7 +94,7 @@ def run(options) -> dict:
     begin = time.perf_counter()
     test = accuracies(model, *load(options, "test", STIR_SIZES))
     if options.network == OURS:
-        publish(model, options, test, folder / "network")
+        publish(model, options, test, folder / data)
     return {
         "data": data,
         "scenario": scenario,

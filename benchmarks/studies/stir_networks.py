@@ -112,8 +112,8 @@ def gauss_der(trained: slice, side: int, emoji: int, copies: int) -> Network:
     return Network(build, {"emoji": emoji, "mnist": 1}, **options)
 
 
-# Epochs on emoji and copies of MNIST were chosen on validation splits, the copies on
-# that of the first scenario; for the last scenario they are a guess.
+# Epochs on emoji were chosen on each validation split, copies of MNIST on that of the
+# first scenario; in the last one there is no time for more than one.
 GAUSS_DER = {
     1: gauss_der(slice(1, 3), 40, emoji=10, copies=4),
     2: gauss_der(slice(3, 5), 56, emoji=6, copies=4),

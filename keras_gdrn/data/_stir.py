@@ -134,7 +134,7 @@ def stir(
 def stir_published(name: str, scenario: int) -> dict[str, np.ndarray]:
     """What the authors of STIR published of eleven networks, to compare with.
 
-    Source: as `stir`; each value is the mean of 25 or 50 runs.
+    Source: as `stir`; each value is the mean of 25 to 50 runs.
 
     Args:
         name: "emoji" or "mnist".

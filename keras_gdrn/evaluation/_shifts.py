@@ -19,7 +19,7 @@ def shift_accuracies(
 ) -> dict[int, float]:
     """Accuracy of a classifier on images that are moved along both axes.
 
-    What a network with central selection was trained on in the center it does not see
+    A network with central selection, trained on centered objects, does not see them
     elsewhere: this says how far off is too far.
 
     Args:

@@ -36,7 +36,7 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     Example:
 
     >>> with on_devices("all"):
-    ...     model = gauss_der_resnet((32, 32, 3), 10, (16, 32), 1.4)
+    ...     model = gauss_der_resnet((32, 32, 3), 10, (16, 32), 1.4, SIX_SCALES)
     ...     history = fit(model, RECIPES["rescaled_cifar10"], data)
     """
     backend = keras.backend.backend()

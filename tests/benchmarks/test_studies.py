@@ -158,7 +158,7 @@ def test_a_run_is_collected(command, tmp_path):
     assert result["trained sigma0"] == pytest.approx([2, 2.83], abs=0.01)
     assert len(result["tested sigma0"]) == 6
     assert len(result["accuracies"]) == 48
-    tested = from_preset(tmp_path / "emoji-3-seed0" / "network")
+    tested = from_preset(tmp_path / "emoji-3-seed0" / "emoji")
     assert len(tested.get_layer("scale_channels").sigma0) == 6
     for seed, smallest in enumerate((0.0, 1.0)):
         known = {**result, "seed": seed, "accuracies": 24 * [smallest] + 24 * [1.0]}

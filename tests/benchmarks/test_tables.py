@@ -68,12 +68,14 @@ def test_a_network_learns_to_look_anywhere(table_of, tmp_path, monkeypatch):
         assert row[1] == row[3]  # not moved, at the size of training
     center = table[0]
     assert float(center[-1]) < float(center[-4])  # moved by 12 pixels, and by none
-    channel = from_preset(tmp_path / "network").get_layer("scale_channels").network
+    channel = (
+        from_preset(tmp_path / "digits_anywhere").get_layer("scale_channels").network
+    )
     assert channel.get_layer("spatial_selection").mode == "max"
     for stage, of_one in {"one_channel": True, "all_channels": False}.items():
         settings = tmp_path / "training" / stage / "settings.json"
         scales = re.findall(r'"sigma0": \[([^]]*)\]', settings.read_text("utf-8"))
         assert ("1.0" in map(str.strip, scales)) == of_one
-    card = read_card(tmp_path / "network")
+    card = read_card(tmp_path / "digits_anywhere")
     assert card.shift_images == 2 and "--joint-limit 2" in card.command
     assert list(card.shift_accuracy) == ["0", "4", "8", "12"]
