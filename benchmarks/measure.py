@@ -30,7 +30,7 @@ def layer_step(layer, shape, xla: bool, inference: bool = False):
         variables = [weight.value for weight in layer.trainable_weights]
         return tape.gradient(y, [x, *variables], output_gradients=upstream)
 
-    return lambda: tf.nest.map_structure(lambda g: g.numpy, step())
+    return lambda: tf.nest.map_structure(lambda g: g.numpy(), step())
 
 
 def model_step(model, images, labels, xla: bool):
@@ -63,11 +63,6 @@ def interleaved(steps: dict, repeats: int) -> dict[str, list[float]]:
         for name, step in steps.items():
             seconds[name].append(timed(step))
     return seconds
-
-
-def median_seconds(step, repeats: int) -> float:
-    """Of a step on its own."""
-    return statistics.median(interleaved({"step": step}, repeats)["step"])
 
 
 def ratios(seconds: dict[str, list[float]], reference: str) -> dict[str, float]:

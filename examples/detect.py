@@ -29,7 +29,7 @@ SIGMA0 = (1.0, 1.4, 2.0, 2.8)
 SIZE = 10  # of the objects that σ_0 = 1 stands for, in pixels
 TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
 THRESHOLD = 0.3  # of the probability: the focal loss is cautious
-NEIGHBORHOOD = (3, 9, 9, len(SHAPES))  # scales, pixels, pixels, classes
+NEIGHBORHOOD = (3, 9, 9, 2 * len(SHAPES) - 1)  # scales, pixels, pixels, all classes
 
 
 @errors_in_one_line()

@@ -180,7 +180,6 @@ def test_factors_are_within_twice_epsilon(data):
         *(size, sigma, order, boundary, epsilon),
         leaving=kernels.Samples(outputs, influence=influence),
     )
-    assert (factors.size, factors.outputs) == (size, outputs)
     operators = [
         kernels.axis_operator(size, sigma, a, boundary)[margin : size - margin]
         for a in range(order + 1)
@@ -188,7 +187,6 @@ def test_factors_are_within_twice_epsilon(data):
     distance = np.abs(np.arange(outputs) - (outputs - 1) / 2)
     weight = np.maximum(np.exp(-((distance / influence) ** 2) / 2), 0.01)[:, None]
     assert_within_twice_epsilon(factors, operators, epsilon, weight)
-    assert (factors.adjoint.size, factors.adjoint.outputs) == (outputs, size)
     for a in range(order + 1):
         transposed = as_matrix(factors, a).T
         actual = as_matrix(factors.adjoint, a)
@@ -420,6 +418,7 @@ def test_multi_indices_come_by_order():
         (lambda: kernels.truncation_radius(1, 0.1, 0), "`dimensions`.*dimensions=0"),
         (lambda: kernels.axis_operator(0, 1, 1, "zero"), "`size`.*size=0"),
         (lambda: kernels.axis_operator(5, 1, 1, "wrap"), "`boundary`.*'wrap'"),
+        (lambda: kernels.axis_factors(5, 1, 1, "edge", 0.1), "`boundary`.*'edge'"),
     ],
 )
 def test_arguments_are_refused(call, message):

@@ -32,15 +32,11 @@ from keras_gdrn.models import (
     save_to_preset,
     with_input_shape,
 )
-from keras_gdrn.training import Augmentation, Recipe, Stage, train_in_stages
+from keras_gdrn.training import RECIPES, Augmentation, Recipe, Stage, train_in_stages
 from keras_gdrn.visualization import markdown_table, size_label
 
 SHIFTS = (0, 4, 8, 12)  # pixels along both axes
-AUGMENTATION = {
-    "cifar10": Augmentation(
-        flip=0.5, brightness=0.2, contrast=0.2, saturation=0.2, hue=0.05
-    )
-}
+AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 
 def trained(options) -> keras.Model:

@@ -52,7 +52,7 @@ def network_and_images(options):
 
 
 def scores(
-    model, images, sigma0: Sequence[float] | None = None, extent="auto", subpixel=False
+    model, images, sigma0: Sequence[float] | None = None, extent="auto", subpixel="kept"
 ) -> np.ndarray:
     """`(image, scale, class)` of the scale channels, by default of the network's."""
     model = with_input_shape(model, images.shape[1:])

@@ -14,16 +14,16 @@ trained once. `--collect` prints a table of several runs by their folders, with
 
 `--budget`: `smoke` shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours of two cores, with narrower networks and fewer images and epochs
-(see budgets.py); `medium` trains and tests these networks on all images; `large` and
-`largest` have more parameters and epochs on CIFAR-10; `full` is the paper's setting,
-and `fast` the same with windows in place of whole maps.
+(see budgets.py); `medium` trains and tests these networks on all images; `large` has
+more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast` the
+same with windows in place of whole maps.
 
 Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files such as the
 authors', of several data sets with a subfolder for each: FOLDER/cifar10. All are
 looked up before any training.
 
 Options for the network replace those of the budget. `--start-from RUN` takes over the
-stages of one scale channel of another run, or its first.
+first stage of another run.
 """
 
 import argparse
@@ -160,7 +160,7 @@ def parse() -> argparse.Namespace:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--download", **flag, help="download the data, if need be")
     add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
-    add("--start-from", type=Path, metavar="RUN", help="take over its first stages")
+    add("--start-from", type=Path, metavar="RUN", help="take over its first stage")
     own = {"default": argparse.SUPPRESS}  # by default the budget's
     half_width = number_or(positive(float), auto="auto", whole=None)
     text = "of what is evaluated, in standard deviations; the paper's: whole"

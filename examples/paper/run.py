@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import itertools
 import shutil
 import sys
 import time
@@ -84,7 +83,7 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
     if experiment.plain:  # without scale channels
         stages = [dataclasses.replace(stage, sigma0=None) for stage in stages]
     if options.start_from:
-        take_over(stages, options.start_from, options.out)
+        take_over(stages[0], options.start_from, options.out)
     weights, seconds = {}, {}
 
     def after_stage(stage: Stage, model: keras.Model, history: Any) -> None:
@@ -135,15 +134,16 @@ class Hours(keras.callbacks.Callback):
             self.first = False
 
 
-def take_over(stages: Sequence[Stage], other: Path, out: Path) -> None:
-    """Copies the first stage of another run, and those of one channel that follow it.
+def take_over(first: Stage, other: Path, out: Path) -> None:
+    """Copies the first stage of another run.
 
     One scale channel is the same whatever pools it; `fit` refuses what differs.
     """
-    single = itertools.takewhile(lambda stage: len(stage.sigma0 or ()) == 1, stages[1:])
-    for stage in (stages[0], *single):
-        if not (out / stage.name).exists():
-            shutil.copytree(other / stage.name, out / stage.name)
+    if not (out / first.name).exists():
+        partial = out / f"partial-{first.name}"
+        shutil.rmtree(partial, ignore_errors=True)  # of an interruption
+        shutil.copytree(other / first.name, partial)
+        partial.rename(out / first.name)
 
 
 def network(experiment: Experiment, sigma0: Sequence[float], seed: int) -> keras.Model:

@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from keras_gdrn._checks import check_choice
+from keras_gdrn.data._imresize import OVERSHOOT
 
 MODES = {1: "L", 3: "RGB"}
 # A shape that no photograph has: resized by its shorter side it would be gigantic.
@@ -59,8 +60,11 @@ def _as_pixels(image: Any, channels: int) -> np.ndarray:
         image = Image.fromarray(_as_bytes(np.asarray(image)))
     _check_shape(*image.size)
     image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I"):  # 16 bits, which Pillow would cut off at 255
-        image = Image.fromarray((np.asarray(image) // 257).astype("uint8"))
+    if image.mode[0] in "IF":  # more than 8 bits, which Pillow would cut off at 255
+        pixels = np.asarray(image)
+        if image.mode.startswith("I;16") or (image.mode == "I" and pixels.max() > 255):
+            pixels = (pixels // 257).clip(0, 255).astype("uint8")
+        image = Image.fromarray(_as_bytes(pixels))
     if image.mode.endswith("A") or "transparency" in image.info:
         image = image.convert("RGBA")
         white = Image.new("RGBA", image.size, "white")
@@ -74,7 +78,9 @@ def _as_bytes(pixels: np.ndarray) -> np.ndarray:
         pixels = pixels[..., 0]
     fits = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4))
     low, high = np.min(pixels, initial=0), np.max(pixels, initial=0)
-    if not (fits and low >= 0 and high <= 255):
+    # An interpolation may leave [0, 1] so far.
+    white, beyond = (1, OVERSHOOT) if high <= 1 + OVERSHOOT else (255, 0)
+    if not (fits and low >= -beyond and high <= 255):
         raise ValueError(
             "An image must be an array (height, width) or (height, width, channel), "
             "with 1, 3 or 4 channels and values of 0 to 255 or of 0 to 1. Received: an "
@@ -82,7 +88,7 @@ def _as_bytes(pixels: np.ndarray) -> np.ndarray:
         )
     if pixels.dtype == "uint8":
         return pixels
-    return np.rint(pixels * (1 if high > 1 else 255)).astype("uint8")
+    return np.rint(pixels * (255 / white)).clip(0, 255).astype("uint8")
 
 
 def _check_shape(width: int, height: int) -> None:

@@ -12,10 +12,6 @@ from keras_gdrn._checks import is_positive
 from keras_gdrn.training._sources import CHECKED, as_targets, checked_images
 
 
-class DivergedError(ValueError):
-    """A network has no finite scores: the data are not to blame."""
-
-
 def at_each_factor(
     evaluate: Callable[[Any], Any], datasets: Mapping[float, Any]
 ) -> tuple[np.ndarray, list]:
@@ -103,7 +99,7 @@ def as_scores(output: Any) -> np.ndarray:
             f"Received: an output of shape {scores.shape}"
         )
     if not np.all(np.isfinite(scores)):
-        raise DivergedError("the model's scores are not all finite.")
+        raise ValueError("the model's scores are not all finite.")
     return scores
 
 

@@ -73,7 +73,6 @@ def axis_operator(
     Raises:
         ValueError: If an argument is out of its range.
     """
-    check_choice("boundary", boundary, BOUNDARIES)
     return stencils(size, size, sigma, order, boundary, step)[-1].matrix().toarray()
 
 
@@ -105,6 +104,7 @@ def sampled_operator(
     Returns:
         A float64 array `(leaving.count, entering.count)`, of its nonzero entries.
     """
+    check_choice("boundary", boundary, BOUNDARIES)
     distances = (entering.start - leaving.start, entering.spacing, leaving.spacing)
     unit = 1.0 if all(d == round(d) for d in distances) else 0.5
     if unit < 1:
@@ -207,6 +207,7 @@ def stencils(
     Raises:
         ValueError: If the axis has no pixels, or an argument is out of its range.
     """
+    check_choice("boundary", boundary, BOUNDARIES)
     if pixels < 1:
         raise ValueError(f"`size` must be >= 1. Received: size={pixels}")
     reach = support_radius(sigma, step) + order

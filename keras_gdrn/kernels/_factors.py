@@ -96,18 +96,6 @@ class AxisFactors:
     late: "AxisFactors | None" = None
 
     @property
-    def size(self) -> int:
-        """Positions of the input, which only the graph may know."""
-        if self.composed:
-            return self.composed.smoothing.pixels
-        return (self.jets[0] if self.analysis is None else self.analysis).shape[1]
-
-    @property
-    def outputs(self) -> int:
-        """Positions of the output."""
-        return (self.jets[0] if self.synthesis is None else self.synthesis).shape[0]
-
-    @property
     def ranks(self) -> tuple[int, int]:
         """Coefficients of the input and of the output."""
         outputs, inputs = self.jets[0].shape

@@ -54,6 +54,13 @@ def check_data_format(data_format: str | None) -> str:
     return data_format
 
 
+def another(initializer):
+    """One that draws other values: Keras' give the same ones again and again."""
+    if isinstance(initializer, keras.Initializer) and hasattr(initializer, "seed"):
+        return initializer.clone()
+    return initializer
+
+
 def check_floating_point(layer: keras.layers.Layer) -> None:
     quantized = isinstance(
         layer.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy

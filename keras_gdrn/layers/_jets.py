@@ -233,7 +233,7 @@ def _analyzed(x, factors: Factors) -> list[Grid]:
 
 def _size(axis: AxisFactors):
     if axis.composed:
-        return axis.size
+        return axis.composed.smoothing.pixels
     return length(axis.jets[0] if axis.analysis is None else axis.analysis, 1)
 
 

@@ -188,15 +188,23 @@ class Course:
 
     def _followed(self, layer, *args, **kwargs) -> _Value:
         """Keeps the calls that the layer, or each layer of the model, consists of."""
+        mode = kwargs.get("training")
         if _is_plain(layer, "sequential"):
             (x,) = args
             for inner in layer.layers:
-                x = self._followed(inner, x)
+                x = self._followed(inner, x, **in_mode(inner, mode))
             return x
         if _is_plain(layer, "functional"):
+
+            def followed(inner):
+                def call(*args, **kwargs):
+                    kwargs |= in_mode(inner, mode)
+                    return self._followed(inner, *args, **kwargs)
+
+                return call
+
             outputs = layer._run_through_graph(
-                keras.tree.flatten((args, kwargs)),
-                operation_fn=lambda inner: partial(self._followed, inner),
+                keras.tree.flatten(args), operation_fn=followed
             )
             return _only(keras.tree.flatten(outputs), layer)
         inputs = keras.tree.flatten((args, kwargs))

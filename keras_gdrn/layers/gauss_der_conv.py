@@ -13,6 +13,7 @@ from keras_gdrn._checks import (
 )
 from keras_gdrn.layers import _jets
 from keras_gdrn.layers._arguments import (
+    another,
     check_data_format,
     check_floating_point,
     check_no_convolution_options,
@@ -236,7 +237,7 @@ class GaussDerConv(ScaledLayer):
         return self.add_weight(
             name=name,
             shape=shape,
-            initializer=self.kernel_initializer,
+            initializer=another(self.kernel_initializer),
             regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
         )

@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_gdrn.layers._arguments import check_data_format
+from keras_gdrn.layers._arguments import another, check_data_format
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._jets import pointwise
 from keras_gdrn.layers._scale_scope import ScaledLayer, between, current_windows
@@ -103,6 +103,7 @@ class GaussDerResidualBlock(ScaledLayer):
             layer.build(wide)
         if shape[-1] != self.filters:
             options = {n: getattr(self.conv1, n) for n in _SHARED_WITH_PROJECTION}
+            options["kernel_initializer"] = another(self.conv1.kernel_initializer)
             self.projection = _PROJECTIONS[len(shape) - 2](
                 self.filters,
                 1,
@@ -114,6 +115,9 @@ class GaussDerResidualBlock(ScaledLayer):
             self.projection_bn = batch_normalization("projection_bn", self.dtype_policy)
             self.projection.build(shape)
             self.projection_bn.build(wide)
+        if not self.trainable:  # nor are the layers inside
+            for layer in self._flatten_layers(include_self=False):
+                layer.trainable = False
 
     def call(self, inputs, training=None):
         x = ops.cast(inputs, self.compute_dtype)

@@ -247,7 +247,7 @@ class ScaleChannels(keras.layers.Layer):
         batch, *rest = self.network.compute_output_shape(input_shape)
         return (batch, len(self.sigma0), *rest)
 
-    def compute_output_spec(self, inputs):
+    def compute_output_spec(self, inputs, training=None):
         # The network decides the dtype too: its last layer may have its own policy.
         output = self.network.compute_output_spec(inputs)
         if self._course is None and None not in inputs.shape[1:]:

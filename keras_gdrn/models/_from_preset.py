@@ -92,11 +92,9 @@ def from_preset(
     if (sigma0, receptive_field, subpixel) != (None, "kept", "kept"):
         scales = only_layer(model, ScaleChannels).sigma0 if sigma0 is None else sigma0
         model = with_sigma0(model, scales, receptive_field, subpixel)
-    changes = {
-        SpatialSelection: {"mode": spatial_selection},
-        ScalePooling: {"mode": scale_pooling, "dropout": scale_dropout},
-    }
-    model = replace_layers(model, lambda layer: _like(layer, changes.get(type(layer))))
+    pooling = {"mode": scale_pooling, "dropout": scale_dropout}
+    model = _changed(model, SpatialSelection, {"mode": spatial_selection})
+    model = _changed(model, ScalePooling, pooling)
     return model if classes is None else with_classes(model, classes)
 
 
@@ -194,11 +192,23 @@ def _checksum(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _like(layer: Any, changes: dict[str, Any] | None) -> Any:
-    """The layer, or one like it with those options that are given."""
-    given = {
-        name: value for name, value in (changes or {}).items() if value is not None
-    }
+def _changed(model: Any, kind: type, options: dict[str, Any]) -> Any:
+    """The model with those options of a layer of this kind that are given."""
+    given = {name: value for name, value in options.items() if value is not None}
     if not given:
-        return layer
-    return type(layer).from_config({**layer.get_config(), **given})
+        return model
+    found = []
+
+    def replacement(layer: Any) -> Any:
+        if not isinstance(layer, kind):
+            return layer
+        found.append(layer)
+        return type(layer).from_config({**layer.get_config(), **given})
+
+    model = replace_layers(model, replacement)
+    if not found:
+        raise ValueError(
+            f"The network must have a `{kind.__name__}` to be changed. Received: "
+            f"{model.name!r}, which has none, for {given}"
+        )
+    return model

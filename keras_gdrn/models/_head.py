@@ -4,6 +4,8 @@ from typing import Any
 
 import keras
 
+from keras_gdrn._checks import check_choice
+
 # Uniform He initialization has the scale 2, this one a fifth of its weights.
 _SCALE = 2.0 * 0.2**2
 HEAD_INITIALIZERS = ("positive", "he_uniform")
@@ -41,11 +43,7 @@ def head_initializers(
     >>> head.bias_initializer.value
     0.2
     """
-    if kind not in HEAD_INITIALIZERS:
-        raise ValueError(
-            f"`head_initializer` must be one of {HEAD_INITIALIZERS}. "
-            f"Received: head_initializer={kind!r}"
-        )
+    check_choice("head_initializer", kind, HEAD_INITIALIZERS)
     if kind == "he_uniform":
         return {"kernel_initializer": "he_uniform", "bias_initializer": "zeros"}
     return {

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import keras
 
-from keras_gdrn._checks import check_number
+from keras_gdrn._checks import check_number, check_positive
 from keras_gdrn.training._augment import Augmentation
 
 # Weight decay is for what multiplies features.
@@ -53,6 +53,7 @@ class Recipe:
         check_number("warmup_epochs", self.warmup_epochs, whole=True)
         check_number("final_learning_rate", lowest := self.final_learning_rate)
         check_number("learning_rate", self.learning_rate, lowest=lowest)
+        check_positive("learning_rate", self.learning_rate)
         check_number("weight_decay", self.weight_decay)
         check_number("label_smoothing", self.label_smoothing, highest=1)
         if not isinstance(self.augmentation, Augmentation):

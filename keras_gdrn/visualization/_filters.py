@@ -71,7 +71,8 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
     Args:
         layer: Built `GaussDerConv` of two spatial dimensions.
         sigma0: Initial scale σ_0 of the scale channel; `σ` is `sigma0` times the
-            layer's scale, the learned one where it is trained.
+            layer's scale, the learned one where it is trained. Filters are those on the
+            pixels, also where `subpixel=True` takes others for `σ_0 < 1`.
 
     Returns:
         A float64 array `(size, size, channels, filters)`, or `(size, size, channels)`

@@ -82,7 +82,14 @@ def test_images_in_memory_are_those_of_files(tmp_path, channels):
         np.dstack([COLORS, np.full((6, 4), 255, "uint8")]),
     ):
         np.testing.assert_array_equal(read_image(image, channels), expected)
-    for gray in (COLORS[..., 0], COLORS[..., :1]):
+    # An interpolation has overshot.
+    beyond = np.where(COLORS == 255, 1.02, np.where(COLORS == 0, -0.02, COLORS / 255))
+    np.testing.assert_array_equal(read_image(beyond, channels), expected)
+    gray = COLORS[..., 0]
+    wide = [Image.fromarray(gray.astype(kind)) for kind in ("int32", "float32")]
+    wide.append(Image.fromarray(257 * gray.astype("int32")))
+    wide.append(Image.fromarray((gray / 255).astype("float32")))
+    for gray in (COLORS[..., 0], COLORS[..., :1], *wide):
         expected = np.dstack([COLORS[..., 0]] * channels)
         np.testing.assert_array_equal(read_image(gray, channels), expected)
 

@@ -161,24 +161,15 @@ def test_a_run_is_in_one_process(reproduce, tmp_path):
         reproduce("digits_max", *SMOKE, "--out", "e")
 
 
-@pytest.mark.parametrize(
-    ("scales", "taken"),
-    [
-        ([(1.0,), (1.0,), (0.7, 1.4)], "ab"),
-        ([(0.7, 1.4), (0.7, 1.4)], "a"),
-        ([None], "a"),
-    ],
-)
-def test_stages_of_one_channel_are_taken_over(paper, tmp_path, scales, taken):
-    stages = [Stage(n, Recipe(1, 2), s) for n, s in zip("abc", scales, strict=False)]
-    other, out = tmp_path / "other", tmp_path / "out"
-    for stage in stages:
-        (other / stage.name).mkdir(parents=True)
-        (other / stage.name / "weights").write_text("of the other run")
-    (out / "a").mkdir(parents=True)
-    paper("run").take_over(stages, other, out)
-    assert "".join(sorted(folder.name for folder in out.iterdir())) == taken
-    assert not list((out / "a").iterdir())  # what is there is not replaced
+def test_a_stage_that_is_there_is_not_taken_over(paper, tmp_path):
+    (tmp_path / "other" / "a").mkdir(parents=True)
+    (tmp_path / "other" / "a" / "weights").write_text("of the other run")
+    (tmp_path / "begun" / "a").mkdir(parents=True)
+    (tmp_path / "new" / "partial-a" / "b").mkdir(parents=True)  # interrupted
+    for out, taken in (("new", ["weights"]), ("begun", [])):
+        stage = Stage("a", Recipe(1, 2), None)
+        paper("run").take_over(stage, tmp_path / "other", tmp_path / out)
+        assert [file.name for file in (tmp_path / out / "a").iterdir()] == taken
 
 
 @pytest.mark.parametrize("name", ["stl10_average", "digits_max"])

@@ -110,6 +110,10 @@ def test_objects_are_read_from_perfect_scores(script):
     scores = logit(np.clip(detect.targets(made), 0.01, 0.99))
     found = [detect.found_objects(maps) for maps in scores]
     assert detect.precision_and_recall(found, made.objects) == (1, 1)
+    # One class at a place.
+    scores = np.full((1, 5, 5, 3), -9.0)
+    scores[0, 2, 2] = 3, 1, 2
+    assert [shape.kind for shape in detect.found_objects(scores)] == [0]
 
 
 @pytest.mark.parametrize(

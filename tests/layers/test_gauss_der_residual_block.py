@@ -135,6 +135,36 @@ def test_options_reach_every_convolution():
     assert len(layer.losses) == 6
 
 
+def test_weights_are_drawn_independently():
+    """Keras' initializers give the same values whenever they are asked."""
+    shared = {"kernel_initializer": keras.initializers.HeUniform(), "zero_order": True}
+    blocks = [GaussDerResidualBlock(8, 1.0, separable=s, **shared) for s in (0, 0, 1)]
+    drawn = []
+    for layer in blocks:
+        layer.build((None, 8, 6, 6))
+        kernels = [w for w in layer.trainable_weights if w.name.endswith("kernel")]
+        drawn += [ops.convert_to_numpy(kernel).ravel() for kernel in kernels]
+    assert len(drawn) == 3 + 3 + 5
+    cuts = [values[:36] / np.linalg.norm(values[:36]) for values in drawn]
+    assert np.abs(np.inner(cuts, cuts) - np.eye(len(cuts))).max() < 0.7
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_what_is_frozen_stays_frozen(before):
+    """Inside too, built before or after, and made anew of its configuration."""
+    layer = GaussDerResidualBlock(4, 1.0)
+    layer.trainable = not before
+    layer.build((None, 8, 6, 3))
+    layer.trainable = False
+    again = GaussDerResidualBlock.from_config(layer.get_config())
+    again.build((None, 8, 6, 3))
+    again.set_weights(layer.get_weights())
+    x = np.random.default_rng(0).normal(size=(2, 8, 6, 3)).astype("float32")
+    for block in (layer, again):
+        assert not block.trainable_weights and not block.projection_bn.trainable
+        assert_close(block(x, training=True), layer(x))
+
+
 @pytest.mark.parametrize("separable", cases([False, True], [True]))
 def test_gradients_in_inference(separable):
     """Every weight counts, also the biases: the statistics stand still."""

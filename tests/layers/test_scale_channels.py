@@ -186,6 +186,20 @@ def test_training_reaches_the_layers_inside():
     assert 0.4 < dropped.mean() < 0.6
 
 
+def test_a_model_inside_is_in_the_mode_that_it_is_called_in():
+    """Of dropout that always acts (Monte Carlo); the call outside may name a mode."""
+    image, inside = keras.Input(SHAPE), keras.Input(SHAPE)
+    base = keras.Model(inside, layers.Dropout(0.5)(convolution()(inside)))
+    row = keras.Sequential([base, layers.Dropout(0.5)])
+    for of in (base, row):
+        for mode in (True, None):
+            x = SpatialSelection()(of(image, training=mode))
+            layer = ScaleChannels(keras.Model(image, x), SCALES)
+            assert layer(keras.Input(SHAPE), training=False).shape[1] == len(SCALES)
+            first, second = numpy(layer(images())), numpy(layer(images()))
+            assert np.array_equal(first, second) == (mode is None)
+
+
 def test_output_dtype_is_that_of_the_network():
     keras.config.set_dtype_policy("mixed_float16")
     network = keras.Sequential([convolution(), SpatialSelection(dtype="float32")])

@@ -75,6 +75,14 @@ PHOTO, NAN = np.zeros((9, 9, 3), "uint8"), [[0.0, 1.0], [np.nan, 1.0]]
 FUNCTIONAL = r"`model` must be a functional .*Received: model="
 HAS_THREE = r"`input_shape` must have 3.*\(12, 10, 3\).*Received: input_shape="
 INSIDE = r"one of \['stem_conv', .*Received: layer="
+
+
+def bare() -> str:
+    """The file of a network without scale channels."""
+    keras.Model(*2 * [keras.Input((8, 8, 1))]).save("own.keras")
+    return "own.keras"
+
+
 REFUSED = [
     (lambda: model(strides=2), "no argument `strides`.*Received: {'strides': 2}"),
     (lambda: model(num_classes=2), "`num_classes`. Did you mean `classes`"),
@@ -121,6 +129,7 @@ REFUSED = [
     (lambda: from_preset("digits", input_shape=(40, 40, 3)), "1 channels, the last"),
     (lambda: from_preset("imagenet"), r"network 'imagenet'\. Trained .* \['cifar10"),
     (lambda: from_preset("stl10"), r"'stl10'; `architecture\('stl10'\)` builds"),
+    (lambda: from_preset(bare(), scale_dropout=0.1), "`ScalePooling`.*dropout': 0.1"),
     (lambda: from_preset("damaged"), r"model\.weights\.h5 are damaged"),
     (lambda: from_preset("hf://me/pets"), "huggingface_hub"),  # is not installed
 ]

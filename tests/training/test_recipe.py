@@ -93,7 +93,7 @@ WRONG = {
     Recipe(3, 8): {
         "epochs": (0, 1.5),
         "batch_size": (0, 1.5),
-        "learning_rate": (1e-6,),
+        "learning_rate": (1e-6, 0),
         "final_learning_rate": (-1e-6,),
         "warmup_epochs": (-1, 1.5),
         "weight_decay": (np.nan,),
