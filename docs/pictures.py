@@ -39,10 +39,10 @@ def main() -> None:
 
 
 def cifar10() -> Figure:
-    """The trained network, its single channel, and a plain one of as many weights."""
+    """The trained network, its single channel, and a plain one."""
     networks = {
         "plain ResNet": ("cifar10_plain", "cifar10_plain"),
-        "one scale channel": ("cifar10", "cifar10_max_pretrained, restart"),
+        "one scale channel": ("cifar10", "cifar10_max_pretrained, first_stage"),
         "6 scale channels": ("cifar10", "cifar10_max_pretrained"),
     }
     curves = {}

@@ -145,4 +145,4 @@ def test_the_networks_of_the_page():
             found = names["model"].get_layer("scale_channels").sigma0
             assert max(found) == pytest.approx(max(names["sigma0"])) and max(found) >= 7
     sizes = {name: level.shape[1:] for name, level in names["levels"].items()}
-    assert sizes == {f"P{k}": (128 >> k, 128 >> k, 64) for k in range(4)}
+    assert sizes == {f"P{k}": (128 >> k, 128 >> k, 96) for k in range(4)}

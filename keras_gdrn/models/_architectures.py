@@ -110,7 +110,7 @@ OF_OUR_OWN = {
     ),
     "cifar10": Architecture(
         (48, 48, 3),
-        (16, 32, 64, 128),
+        (32, 64, 96, 128),
         1.5,
         scale_dropout=0.2,
         boundary="symmetric",

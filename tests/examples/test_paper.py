@@ -118,18 +118,11 @@ def test_medium_trains_the_small_network_on_all_images(name):
 
 def test_large_goes_on_from_one_scale_channel():
     stages = within(EXPERIMENTS[PRETRAINED], "large").stages
-    assert [len(stage.sigma0) for stage in stages] == [1, 1, 6]
-    recipes = [stage.recipe for stage in stages]
-    assert [recipe.augmentation.padding for recipe in recipes] == [2, 4, 2]
-    assert [recipe.learning_rate for recipe in recipes] == [0.01, 0.005, 0.005]
-    assert recipes[1].warmup_epochs == 0
+    assert [len(stage.sigma0) for stage in stages] == [1, 6]
+    assert [stage.recipe.augmentation.padding for stage in stages] == [4, 4]
     # A plain network to compare has as many epochs as one scale channel.
-    plain = [stage.recipe for stage in within(EXPERIMENTS[CONTROL], "large").stages]
-    assert [recipe.epochs for recipe in plain] == [r.epochs for r in recipes[:2]]
-    assert plain[1] == recipes[1]
-    largest = within(EXPERIMENTS[PRETRAINED], "largest")
-    assert [len(stage.sigma0) for stage in largest.stages] == [1, 6]
-    assert [stage.recipe.augmentation.padding for stage in largest.stages] == [4, 4]
+    (plain,) = within(EXPERIMENTS[CONTROL], "large").stages
+    assert plain.recipe.epochs == stages[0].recipe.epochs
 
 
 @pytest.mark.parametrize(
