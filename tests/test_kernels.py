@@ -405,6 +405,9 @@ def test_multi_indices_come_by_order():
     assert kernels.multi_indices(2, 2, zero_order=True) == ((0, 0), *expected)
 
 
+FIVE = kernels.Samples(5), kernels.Samples(5)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -418,7 +421,13 @@ def test_multi_indices_come_by_order():
         (lambda: kernels.truncation_radius(1, 0.1, 0), "`dimensions`.*dimensions=0"),
         (lambda: kernels.axis_operator(0, 1, 1, "zero"), "`size`.*size=0"),
         (lambda: kernels.axis_operator(5, 1, 1, "wrap"), "`boundary`.*'wrap'"),
-        (lambda: kernels.axis_factors(5, 1, 1, "edge", 0.1), "`boundary`.*'edge'"),
+        (lambda: kernels.stencils(5, 5, 1, 1, "edge"), "`boundary`.*'edge'"),
+        (
+            lambda: kernels.sampled_operator(
+                *2 * [kernels.Samples(5)], 5, 1, 1, "edge"
+            ),
+            "`boundary`.*'edge'",
+        ),
     ],
 )
 def test_arguments_are_refused(call, message):

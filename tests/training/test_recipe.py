@@ -100,6 +100,7 @@ WRONG = {
         "label_smoothing": (1.1,),
         "augmentation": ({"flip": 0.5}, None),
     },
+    Recipe(3, 8, final_learning_rate=0): {"learning_rate": (0,)},
 }
 
 
