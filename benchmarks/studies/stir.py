@@ -7,9 +7,9 @@
 
 A network with the maximum over all positions is trained on the sizes of the scenario
 (1: 17-32, 2: 33-48, 3: 49-64, 4: all), and tested once, at the end, at all 48 sizes of
-the test split. It is trained at two of six scales, those that are to its sizes what the
-six are to 17 to 64 pixels: objects twice as large, scales twice as coarse. The test
-takes all six, for all sizes.
+the test split. Of six scales it is trained at those that are to its sizes what the six
+are to 17 to 64 pixels (two; in scenario 4 all): objects twice as large, scales twice as
+coarse. The test takes all six, for all sizes.
 What is black around a small object is cut off before training, to save time.
 
 Writes `<data>-<scenario>[-<peer>]-seed<seed>.json` and a picture into `--out`, and the

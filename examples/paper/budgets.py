@@ -66,7 +66,7 @@ MEDIUM = {
 
 # More parameters and epochs, where they were the limit, and shifts of four pixels: what
 # twelve epochs learned of images shifted by two was 88 % of them, and 80 % of those of
-# the test. With less scale dropout six channels were better at half and twice the size.
+# the test. With scale dropout six channels were better at half and at twice the size.
 LARGE = MEDIUM | {
     "cifar10": replace(
         MEDIUM["cifar10"],
