@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from experiments import Experiment, Stage
+from experiments import COARSER_SIGMA0, Experiment, Stage
 
 BUDGETS = ("smoke", "small", "medium", "large", "fast", "full")
 
@@ -21,6 +21,7 @@ class Phase:
     epochs: int
     limit: int | None = None  # images; by default all
     padding: int | None = None  # of the augmentation
+    learning_rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Small:
     one: Phase  # of one scale channel, or of a plain network
     tuned: Phase = Phase(1, 20000)  # of several channels, trained as one before
     joint: Phase = Phase(3, 20000)  # of several channels from the beginning
+    coarser: Phase | None = None  # of pre-trained ones and two coarser channels, last
     test_limit: int | None = 1000  # test images of each size
     scale_dropout: float | None = None  # by default the network's own
 
@@ -67,6 +69,8 @@ MEDIUM = {
 # More parameters and epochs, where they were the limit, and shifts of four pixels: what
 # twelve epochs learned of images shifted by two was 88 % of them, and 80 % of those of
 # the test. With scale dropout six channels were better at half and at twice the size.
+# In the end two coarser channels are trained too, with their surroundings, so that the
+# coarsest of the six does not take small objects for something else.
 LARGE = MEDIUM | {
     "cifar10": replace(
         MEDIUM["cifar10"],
@@ -75,6 +79,7 @@ LARGE = MEDIUM | {
         one=Phase(12, padding=4),
         tuned=Phase(5, padding=4),
         joint=Phase(5, padding=4),
+        coarser=Phase(1, 10000, padding=4, learning_rate=0.001),
         scale_dropout=0.2,
     )
 }
@@ -106,7 +111,10 @@ def _reduced(full: Experiment, small: Small) -> Experiment:
     share = network.separable_blocks / (len(network.widths) - 1)
     dropout = small.scale_dropout
     test = {"test_canvas": small.test_canvas, "test_limit": small.test_limit}
-    reduced = replace(full, stages=tuple(_stages(full, small)), **test)
+    stages = tuple(_stages(full, small))
+    if len(stages) > len(full.stages):  # the coarser ones are for training
+        test["test_sigma0"] = full.test_sigma0 or full.stages[-1].sigma0
+    reduced = replace(full, stages=stages, **test)
     return with_network(
         reduced,
         input_shape=(side, side, network.input_shape[-1]),
@@ -125,13 +133,23 @@ def _stages(full: Experiment, small: Small) -> Iterator[Stage]:
         yield _shortened(first, small.joint, batch_size=32)
     else:
         yield _shortened(first, small.one, batch_size=64)
-    yield from (_shortened(stage, small.tuned, batch_size=32) for stage in further)
+    for stage in further:
+        yield _shortened(stage, small.tuned, batch_size=32)
+    if further and small.coarser:
+        # As much around the object as the test has around the smallest one.
+        side = round(small.test_canvas / min(full.factors))
+        shape = (side, side, full.network.input_shape[-1])
+        changes = {"sigma0": COARSER_SIGMA0, "input_shape": shape}
+        last = replace(further[-1], name="third_stage", **changes)
+        yield _shortened(last, small.coarser, batch_size=32)
 
 
 def _shortened(stage: Stage, phase: Phase, batch_size: int) -> Stage:
     old, epochs = stage.recipe, phase.epochs
     warmup = min(math.ceil(epochs * old.warmup_epochs / old.epochs), epochs - 1)
     recipe = replace(old, epochs=epochs, batch_size=batch_size, warmup_epochs=warmup)
+    if phase.learning_rate is not None:
+        recipe = replace(recipe, learning_rate=phase.learning_rate)
     if phase.padding is not None:
         augmentation = replace(old.augmentation, padding=phase.padding)
         recipe = replace(recipe, augmentation=augmentation)

@@ -94,7 +94,7 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
         return options.source.data(
             experiment.dataset,
             "train+validation",  # as in the paper, when all had been chosen
-            canvas=experiment.network.input_shape[:2],
+            canvas=canvas(experiment, stage),
             limit=stage.limit,
         )
 
@@ -184,11 +184,17 @@ def test_side(experiment: Experiment) -> int:
     return experiment.test_canvas or DATASETS[experiment.dataset].test_canvas
 
 
+def canvas(experiment: Experiment, stage: Stage) -> tuple[int, int]:
+    """Pixels of the training images of a stage."""
+    return (stage.input_shape or experiment.network.input_shape)[:2]
+
+
 def parts(experiment: Experiment) -> list[Part]:
     """All images that it needs: splits, size factors and canvases."""
-    training = ("train+validation", 1.0, experiment.network.input_shape[:2])
+    canvases = dict.fromkeys(canvas(experiment, stage) for stage in experiment.stages)
+    training = [("train+validation", 1.0, own) for own in canvases]
     side = test_side(experiment)
-    return [training, *(("test", factor, side) for factor in experiment.factors)]
+    return [*training, *(("test", factor, side) for factor in experiment.factors)]
 
 
 def images_of(experiment: Experiment, stage: Stage) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 
 from keras_gdrn.layers import ScaleChannels
-from keras_gdrn.models import with_sigma0
+from keras_gdrn.models import with_input_shape, with_sigma0
 from keras_gdrn.training._fit import fit
 from keras_gdrn.training._recipe import Recipe
 
@@ -22,11 +22,14 @@ class Stage:
         name: Name of the stage, and of its folder.
         recipe: A `Recipe`.
         sigma0: Initial scales σ_0; `None` leaves the model's own.
+        input_shape: Shape of an image, `(H, W, C)`, where it is not the model's: coarse
+            channels need the surroundings that they see in the test.
     """
 
     name: str
     recipe: Recipe
     sigma0: tuple[float, ...] | None = None
+    input_shape: tuple[int, int, int] | None = None
 
 
 def train_in_stages(
@@ -77,7 +80,7 @@ def train_in_stages(
         )
     trained = model
     for stage in stages:
-        trained = _at_scales(model, stage.sigma0)
+        trained = _for_stage(model, stage)
         if options.get("verbose", True):
             print(f"Stage {stage.name}: {stage.recipe.epochs} epochs")
         options["out"] = None if out is None else Path(out) / stage.name
@@ -88,9 +91,13 @@ def train_in_stages(
     return trained
 
 
-def _at_scales(model: keras.Model, sigma0: Sequence[float] | None) -> keras.Model:
-    """The model with these scale channels; itself, if it has them."""
+def _for_stage(model: keras.Model, stage: Stage) -> keras.Model:
+    """The model with the scale channels and images of a stage; itself, if it is so."""
+    sigma0, shape = stage.sigma0, stage.input_shape
     layers = [layer for layer in model.layers if isinstance(layer, ScaleChannels)]
-    if sigma0 is None or [tuple(layer.sigma0) for layer in layers] == [tuple(sigma0)]:
-        return model
-    return with_sigma0(model, sigma0)
+    own = [tuple(layer.sigma0) for layer in layers]
+    if sigma0 is not None and own != [tuple(sigma0)]:
+        model = with_sigma0(model, sigma0)
+    if shape is not None and model.input_shape[1:] != tuple(shape):
+        model = with_input_shape(model, shape)
+    return model

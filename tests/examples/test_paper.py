@@ -18,6 +18,7 @@ with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
     from figures import FIGURES, listing
     from networks import with_separate_statistics
     from reproduce import start_for
+    from run import parts as images_of
 
 PRETRAINED, CONTROL = "cifar10_max_pretrained", "cifar10_plain"
 
@@ -117,9 +118,19 @@ def test_medium_trains_the_small_network_on_all_images(name):
 
 
 def test_large_goes_on_from_one_scale_channel():
-    stages = within(EXPERIMENTS[PRETRAINED], "large").stages
-    assert [len(stage.sigma0) for stage in stages] == [1, 6]
-    assert [stage.recipe.augmentation.padding for stage in stages] == [4, 4]
+    large = within(EXPERIMENTS[PRETRAINED], "large")
+    stages = large.stages
+    assert [len(stage.sigma0) for stage in stages] == [1, 6, 8]
+    assert [stage.recipe.augmentation.padding for stage in stages] == [4, 4, 4]
+    # In training the coarsest channel sees objects as small, for its scale, as those
+    # that the coarsest one of the test sees there.
+    smallest, coarsest = min(large.factors), max(large.test_sigma0)
+    assert large.test_sigma0 == SIX_SCALES == stages[1].sigma0
+    assert np.isclose(max(stages[2].sigma0), coarsest / smallest)
+    assert np.isclose(stages[2].input_shape[0], large.test_canvas / smallest)
+    # Its images are looked up before any training, and given to it.
+    canvases = [canvas for split, _, canvas in images_of(large) if split != "test"]
+    assert canvases == [(48, 48), (128, 128)]
     # A plain network to compare has as many epochs as one scale channel.
     (plain,) = within(EXPERIMENTS[CONTROL], "large").stages
     assert plain.recipe.epochs == stages[0].recipe.epochs

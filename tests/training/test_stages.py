@@ -1,8 +1,11 @@
 """`train_in_stages`: from one scale channel to several, whenever it is interrupted."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 
-from keras_gdrn.models import with_sigma0
+from keras_gdrn.models import with_input_shape, with_sigma0
 from keras_gdrn.training import Recipe, Stage, fit, train_in_stages
 from tests.training._small import (
     IMAGES,
@@ -50,6 +53,20 @@ def test_stages_go_on_from_the_one_before_with_their_channels_and_data(tmp_path)
         *("two_channels", ("two_channels", (0.7, 1.0), 2)),
     ]
     assert {path.name for path in tmp_path.iterdir()} == {ONE.name, TWO.name}
+
+
+def test_a_stage_may_have_images_of_another_size():
+    padded = np.pad(IMAGES[:8], ((0, 0), (2, 2), (2, 2), (0, 0)))
+    shape = padded.shape[1:]
+    stages = ONE, dataclasses.replace(TWO, input_shape=shape)
+    whole, model = gauss_der_network(), gauss_der_network()
+    fit(with_sigma0(whole, ONE.sigma0), ONE.recipe, ARRAYS, verbose=0)
+    larger = with_sigma0(with_input_shape(whole, shape), TWO.sigma0)
+    fit(larger, TWO.recipe, (padded, LABELS[:8]), verbose=0)
+    data = {None: ARRAYS, shape: (padded, LABELS[:8])}
+    found = train(model, stages, lambda stage: data[stage.input_shape])
+    assert found.input_shape[1:] == shape
+    assert_same_weights(model, whole)
 
 
 def test_a_callback_may_end_a_stage_of_any_model():
