@@ -18,7 +18,7 @@ with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
     from figures import FIGURES, listing
     from networks import with_separate_statistics
     from reproduce import start_for
-    from run import parts as images_of
+    from run import parts
 
 PRETRAINED, CONTROL = "cifar10_max_pretrained", "cifar10_plain"
 
@@ -129,7 +129,7 @@ def test_large_goes_on_from_one_scale_channel():
     assert np.isclose(max(stages[2].sigma0), coarsest / smallest)
     assert np.isclose(stages[2].input_shape[0], large.test_canvas / smallest)
     # Its images are looked up before any training, and given to it.
-    canvases = [canvas for split, _, canvas in images_of(large) if split != "test"]
+    canvases = [canvas for split, _, canvas in parts(large) if split != "test"]
     assert canvases == [(48, 48), (128, 128)]
     # A plain network to compare has as many epochs as one scale channel.
     (plain,) = within(EXPERIMENTS[CONTROL], "large").stages
