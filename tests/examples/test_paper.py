@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -18,7 +19,7 @@ with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
     from figures import FIGURES, listing
     from networks import with_separate_statistics
     from reproduce import start_for
-    from run import parts
+    from run import parts, train
 
 PRETRAINED, CONTROL = "cifar10_max_pretrained", "cifar10_plain"
 
@@ -128,12 +129,28 @@ def test_large_goes_on_from_one_scale_channel():
     assert large.test_sigma0 == SIX_SCALES == stages[1].sigma0
     assert np.isclose(max(stages[2].sigma0), coarsest / smallest)
     assert np.isclose(stages[2].input_shape[0], large.test_canvas / smallest)
-    # Its images are looked up before any training, and given to it.
+    # Its images are looked up before any training.
     canvases = [canvas for split, _, canvas in parts(large) if split != "test"]
     assert canvases == [(48, 48), (128, 128)]
     # A plain network to compare has as many epochs as one scale channel.
     (plain,) = within(EXPERIMENTS[CONTROL], "large").stages
     assert plain.recipe.epochs == stages[0].recipe.epochs
+
+
+def test_each_stage_is_given_images_of_its_own_size(monkeypatch, tmp_path):
+    given = []
+    source = SimpleNamespace(data=lambda *_, canvas, limit: given.append(canvas))
+    options = SimpleNamespace(
+        out=tmp_path, seed=0, source=source, start_from=None, devices=1
+    )
+
+    def stages_of(model, stages, images, **_):
+        for stage in stages:
+            images(stage)
+
+    monkeypatch.setitem(train.__globals__, "train_in_stages", stages_of)
+    train(within(EXPERIMENTS[PRETRAINED], "large"), options)
+    assert given == [(48, 48), (48, 48), (128, 128)]
 
 
 @pytest.mark.parametrize(
