@@ -41,7 +41,6 @@ class Experiment:
     test_canvas: int | None = None  # pixels; by default the data set's
     test_limit: int | None = None  # test images of each size; by default all
     plain: bool = False  # a plain residual network of the same widths instead
-    zoomed: bool = False  # the plain network is trained on images of all sizes
     separate_statistics: bool = False  # each scale channel is normalized by itself
 
 
@@ -121,15 +120,12 @@ def _of_dataset(dataset: str) -> None:
     add("single", "A.1, one scale channel", single, sigma0=(1.0,))
     what = "beyond the paper: layers instead of residual blocks"
     add("without_residual", what, recipe, residual=False)
-    _controls(dataset, network, single)
+    _control(dataset, network, single)
 
 
-def _controls(dataset: str, network: Architecture, how) -> None:
-    """Plain networks, on images of one size and of all."""
-    what, plain = "control: plain residual network", {"plain": True}
-    _add(f"{dataset}_plain", what, dataset, network, how, **plain)
-    what += " on zoomed images"
-    _add(f"{dataset}_plain_zoomed", what, dataset, network, how, **plain, zoomed=True)
+def _control(dataset: str, network: Architecture, how) -> None:
+    what = "control: plain residual network"
+    _add(f"{dataset}_plain", what, dataset, network, how, plain=True)
 
 
 def _mnist() -> None:
@@ -137,7 +133,7 @@ def _mnist() -> None:
     network = replace(ARCHITECTURES["rescaled_fashion_mnist"], boundary="symmetric")
     stages = _pretrained("rescaled_fashion_mnist", augmentation=Augmentation())
     _add("mnist", "beyond the paper: MNIST", "mnist", network, stages)
-    _controls("mnist", network, (replace(stages[0], name="training"),))
+    _control("mnist", network, (replace(stages[0], name="training"),))
 
 
 def _digits() -> None:

@@ -12,12 +12,10 @@ def plain_resnet(
     input_shape: tuple[int, int, int],
     classes: int,
     widths: Sequence[int],
-    zoomed: bool = False,
 ) -> keras.Model:
     """The control: 3x3 convolutions, a block for each width but the first.
 
-    Every other block halves the resolution. In training, images may be `zoomed`, from
-    half to twice the size: what one would do without scale channels.
+    Every other block halves the resolution.
     """
 
     def conv_bn(x, filters: int, size: int = 3, strides: int = 1):
@@ -26,8 +24,7 @@ def plain_resnet(
         return layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
 
     image = keras.Input(input_shape)
-    x = layers.RandomZoom((-0.5, 1.0))(image) if zoomed else image
-    x = conv_bn(x, widths[0])
+    x = conv_bn(image, widths[0])
     for block, filters in enumerate(widths[1:]):
         strides = 2 if block % 2 == 0 else 1
         y = conv_bn(layers.ReLU()(x), filters, strides=strides)

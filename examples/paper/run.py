@@ -151,8 +151,7 @@ def network(experiment: Experiment, sigma0: Sequence[float], seed: int) -> keras
     keras.utils.set_random_seed(seed)
     of = experiment.network
     if experiment.plain:
-        shapes = of.input_shape, of.classes, of.widths
-        return plain_resnet(*shapes, zoomed=experiment.zoomed)
+        return plain_resnet(of.input_shape, of.classes, of.widths)
     return gauss_der_resnet(**{**dataclasses.asdict(of), "sigma0": sigma0})
 
 

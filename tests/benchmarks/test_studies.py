@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.data import rescaled_arrays, stir_arrays
+from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import from_preset
 from keras_gdrn.tuning import parameters
@@ -146,6 +146,48 @@ def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
     assert peers.over_seeds(np.array([1.0, 3.0])) == "2.0 ± 1.4"
     assert [path.name for path in tmp_path.iterdir()] == ["centered.md"]
+
+
+def test_training_goes_on_with_each_image_at_one_of_nine_sizes(studies):
+    images, labels = studies("trained_on").resized("digits", 40, 12, None)
+    for n, factor in enumerate((*SIZE_FACTORS, *SIZE_FACTORS[:3])):
+        ours, label = rescaled_arrays("digits", "train", factor, canvas=40, limit=12)
+        np.testing.assert_array_equal(images[n], ours[n])
+        assert labels[n] == label[n]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A network of a few weights, on 20×20 pixels."""
+    image = keras.Input((20, 20, 1))
+    x = keras.layers.Conv2D(10, 3, activation="relu")(image)
+    return keras.Model(image, keras.layers.GlobalMaxPooling2D()(x))
+
+
+def test_the_best_of_all_views_answers(studies, plain):
+    views = studies("trained_on").foveated(plain)
+    images = rescaled_arrays("digits", "test", canvas=40, limit=6)[0]
+    _, channels, _ = views.layers
+    scores = channels(images)
+    assert scores.shape[1] == 5
+    center = plain(images[:, 10:30, 10:30])
+    np.testing.assert_allclose(scores[:, 2], center, atol=1e-5)
+    np.testing.assert_allclose(views(images), np.max(scores, axis=1), atol=1e-6)
+    assert difference(np.array(views(images)), np.array(center)) > 0.01
+
+
+@pytest.mark.slow
+def test_a_plain_network_is_trained_on(table_of, plain, tmp_path):
+    plain.save(tmp_path / "model.keras")
+    little = ["--limit", 9, "--test-limit", 5, "--out", tmp_path / "out"]
+    rows = table_of("studies/trained_on.py", tmp_path, "digits", *little)
+    assert [name for name, *_ in rows] == [
+        "plain", "foveated as it is", "foveated", "resized"
+    ]  # fmt: skip
+    for _, *accuracies, mean, _ in rows:
+        assert float(mean) == pytest.approx(np.mean(np.float64(accuracies)), abs=0.1)
+    trained = keras.saving.load_model(tmp_path / "out" / "resized" / "model.keras")
+    assert not np.array_equal(trained.get_weights()[0], plain.get_weights()[0])
 
 
 @pytest.mark.slow
