@@ -151,10 +151,12 @@ def _batches(data: Any, batch_size: int) -> Iterable:
         starts = range(0, len(images), batch_size)
         rows = [slice(start, start + batch_size) for start in starts]
         return ((images[part], labels[part]) for part in rows)
-    if not isinstance(data, Iterable) or isinstance(data, (str, Mapping)):
+    are_arrays = isinstance(data, tuple) and hasattr((*data, None)[0], "shape")
+    if not isinstance(data, Iterable) or isinstance(data, (str, Mapping)) or are_arrays:
+        of = f" of {len(data)} arrays" if are_arrays else ""
         raise ValueError(
             "the data must be a pair (images, labels) or an iterable of such batches. "
-            f"Received: {type(data).__name__}"
+            f"Received: {type(data).__name__}{of}"
         )
     return data
 

@@ -65,6 +65,7 @@ def test_takes_a_subclassed_model_of_two_classes_in_bfloat16():
         ({1: []}, "At size factor 1: the data are empty"),
         ({1: images(1.0, count=0)}, "At size factor 1: the data are empty"),
         ({2: "digits"}, "At size factor 2: the data must be a pair"),
+        ({1: (X, Y, Y)}, "a pair .* Received: tuple of 3 arrays"),
         ({1: [X[0]]}, r"batches of shape \(None, 2\)"),
         ({1: (X[:, :1], Y)}, r"\(None, 2\).*shape \(7, 1\)"),
         ({1: (X, Y[:6])}, r"as many labels .* \(7, 2\) and"),
