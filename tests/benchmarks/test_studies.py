@@ -149,7 +149,7 @@ def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
 
 
 def test_training_goes_on_with_each_image_at_one_of_nine_sizes(studies):
-    images, labels = studies("trained_on").resized("digits", 40, 12, None)
+    images, labels = studies("natural_peers").resized("digits", 40, 12, None)
     for n, factor in enumerate((*SIZE_FACTORS, *SIZE_FACTORS[:3])):
         ours, label = rescaled_arrays("digits", "train", factor, canvas=40, limit=12)
         np.testing.assert_array_equal(images[n], ours[n])
@@ -165,7 +165,7 @@ def plain():
 
 
 def test_the_best_of_all_views_answers(studies, plain):
-    views = studies("trained_on").foveated(plain)
+    views = studies("natural_peers").foveated(plain)
     images = rescaled_arrays("digits", "test", canvas=40, limit=6)[0]
     _, channels, _ = views.layers
     scores = channels(images)
@@ -180,7 +180,7 @@ def test_the_best_of_all_views_answers(studies, plain):
 def test_a_plain_network_is_trained_on(table_of, plain, tmp_path):
     plain.save(tmp_path / "model.keras")
     little = ["--limit", 9, "--test-limit", 5, "--out", tmp_path / "out"]
-    rows = table_of("studies/trained_on.py", tmp_path, "digits", *little)
+    rows = table_of("studies/natural_peers.py", tmp_path, "digits", *little)
     assert [name for name, *_ in rows] == [
         "plain", "foveated as it is", "foveated", "resized"
     ]  # fmt: skip

@@ -1,7 +1,7 @@
 """What one would take instead on natural images: a plain network, trained on.
 
     python examples/paper/reproduce.py cifar10_plain --budget large
-    python benchmarks/studies/trained_on.py runs/cifar10_plain-large cifar10
+    python benchmarks/studies/natural_peers.py runs/cifar10_plain-large cifar10
 
 From the weights of a run that has seen one size only:
 
@@ -10,7 +10,7 @@ From the weights of a run that has seen one size only:
 - `resized`: five more epochs, each image at one of nine sizes, 1/2 to 2.
 
 Each is tested at nine size factors, with as much around the object as its views see.
-Prints a table and writes it, with the networks, to runs/trained_on; again the same
+Prints a table and writes it, with the networks, to runs/natural_peers; again the same
 command: it goes on.
 """
 
@@ -104,7 +104,7 @@ def main() -> None:
     add("--test-limit", type=count, help="test images of each size")
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--out", type=Path, default=Path("runs/trained_on"))
+    add("--out", type=Path, default=Path("runs/natural_peers"))
     options = parser.parse_args()
     rows = [["network", *map(size_label, SIZE_FACTORS), "mean", "trained on (s)"]]
     for name, model, epochs, data in contenders(options):
