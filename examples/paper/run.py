@@ -53,8 +53,6 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         result = evaluate(model, experiment, options.source)
         results[name if last else f"{name}, {stage.name}"] = result
     seconds["in all"] = time.perf_counter() - start
-    extent = None if experiment.plain else experiment.network.receptive_field
-    centered = experiment.network.spatial_selection == "center"
     record = {
         "name": name,
         "experiment": dataclasses.asdict(experiment),
@@ -62,11 +60,13 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         "seconds": seconds,
         "parameters": parameters(model),
         "policy": keras.config.dtype_policy().name,
-        "maps": f"windows ({extent})" if extent and centered else "whole",
         "factors": list(experiment.factors),
         "accuracies": {of: r.accuracies.tolist() for of, r in results.items()},
     }
     if not experiment.plain:
+        extent = experiment.network.receptive_field
+        centered = experiment.network.spatial_selection == "center"
+        record["maps"] = f"windows ({extent})" if extent and centered else "whole"
         record["sigma0"] = result.sigma0.tolist()
         record["scale_selection"] = result.shares.tolist()
         figure = plot_scale_selection_histogram(result)
