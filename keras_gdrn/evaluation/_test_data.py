@@ -151,12 +151,14 @@ def _batches(data: Any, batch_size: int) -> Iterable:
         starts = range(0, len(images), batch_size)
         rows = [slice(start, start + batch_size) for start in starts]
         return ((images[part], labels[part]) for part in rows)
-    are_arrays = isinstance(data, tuple) and hasattr((*data, None)[0], "shape")
-    if not isinstance(data, Iterable) or isinstance(data, (str, Mapping)) or are_arrays:
-        of = f" of {len(data)} arrays" if are_arrays else ""
+    received = type(data).__name__
+    fits = isinstance(data, Iterable) and not isinstance(data, (str, Mapping))
+    if isinstance(data, tuple) and any(hasattr(part, "shape") for part in data):
+        fits, received = False, f"tuple of {len(data)} arrays"
+    if not fits:
         raise ValueError(
             "the data must be a pair (images, labels) or an iterable of such batches. "
-            f"Received: {type(data).__name__}{of}"
+            f"Received: {received}"
         )
     return data
 
