@@ -29,6 +29,7 @@ GIVEN = {
     "benchmarks/gpu/run.py": ["--batch", "0"],
     "benchmarks/studies/peers.py": ["centered", "--out", "file/below"],
     "benchmarks/studies/anywhere.py": ["digits", "--out", "file/below"],
+    "benchmarks/studies/natural_peers.py": ["file/below", "digits"],
     "benchmarks/run.py": ["one"],
     "benchmarks/studies/stir.py": ["--out", "file/below"],
 }

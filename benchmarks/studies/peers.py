@@ -40,7 +40,7 @@ from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models import SIX_SCALES, architecture
+from keras_gdrn.models import SIX_SCALES, architecture, with_input_shape
 from keras_gdrn.training import Recipe, Stage, train_in_stages
 from keras_gdrn.visualization import markdown_table, size_label
 
@@ -121,9 +121,11 @@ CHOSEN = {
 }
 
 
-def images_of(task: str, split: str, factor: float, limit: int | None) -> tuple:
+def images_of(
+    task: str, split: str, factor: float, limit: int | None, canvas: int | None = None
+) -> tuple:
     """Images of digits at a size factor, and their labels."""
-    canvas = CANVAS[task]
+    canvas = canvas or CANVAS[task]
     images, labels = rescaled_arrays(
         "digits", split, factor, canvas=canvas, limit=limit
     )
@@ -204,10 +206,10 @@ def tested(name: str, options, seed: int) -> np.ndarray:
     begin = time.process_time()
     model = trained(network, options, how, options.limit or 1000, seed)
     training = time.process_time() - begin
-    tests = {
-        factor: images_of(options.task, "test", factor, options.limit)
-        for factor in SIZE_FACTORS
-    }
+    if options.canvas:
+        model = with_input_shape(model, (options.canvas, options.canvas, 1))
+    which = options.limit, options.canvas
+    tests = {f: images_of(options.task, "test", f, *which) for f in SIZE_FACTORS}
     accuracies = 100 * np.array(scale_generalization(model, tests).accuracies)
     batch = tests[1.0][0][:50]
     model.predict_on_batch(batch)
@@ -233,6 +235,7 @@ def main() -> None:
     add("--tries", action="store_true", help="of the settings, on validation images")
     add("--epochs", type=count, help="of each stage")
     add("--limit", type=count, help="images of each data set")
+    add("--canvas", type=count, help="side of the test images; by default of training")
     add("--out", type=Path, default=Path("runs/peers"))
     options = parser.parse_args()
     if options.tries:

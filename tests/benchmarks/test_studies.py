@@ -124,6 +124,17 @@ def test_tries_are_judged_by_images_that_were_held_out(peers, monkeypatch):
     assert len(tests) == 9
 
 
+def test_a_larger_canvas_is_for_the_test(peers, monkeypatch):
+    train = mock.Mock(side_effect=lambda network, *_: network.build("centered"))
+    test = mock.Mock(return_value=argparse.Namespace(accuracies=np.zeros(9)))
+    monkeypatch.setattr(peers, "trained", train)
+    monkeypatch.setattr(peers, "scale_generalization", test)
+    options = argparse.Namespace(task="centered", limit=2, canvas=44)
+    peers.tested("gauss_der", options, seed=0)
+    model, tests = test.call_args.args
+    assert model.input_shape[1:] == tests[2.0][0].shape[1:] == (44, 44, 1)
+
+
 @pytest.mark.parametrize(
     ("task", "mode"), [("centered", "center"), ("cluttered", "max")]
 )
