@@ -9,9 +9,7 @@ from keras_gdrn.layers import ScaleChannels
 
 
 def plain_resnet(
-    input_shape: tuple[int, int, int],
-    classes: int,
-    widths: Sequence[int],
+    input_shape: tuple[int, int, int], classes: int, widths: Sequence[int]
 ) -> keras.Model:
     """The control: 3x3 convolutions, a block for each width but the first.
 
