@@ -1,7 +1,7 @@
 """Makes a trained network that comes with the package, and its card, from a run.
 
     python examples/make_trained.py runs/mnist-small mnist
-    python examples/make_trained.py runs/digits_max-small digits --out /tmp/trained
+    python examples/make_trained.py runs/digits-small digits --out /tmp/trained
 
 The run is a folder of `paper/reproduce.py`; NAME is the architecture, which must be the
 run's. Its accuracies are those of the run; what is measured here is how much of them is

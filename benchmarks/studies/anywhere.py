@@ -97,9 +97,7 @@ def save(
         date=datetime.date.today().isoformat(),
         environment={"keras": keras.__version__, "cores": os.cpu_count()},
     )
-    # Anew, without what the optimizer keeps.
-    uncompiled = with_input_shape(model, model.input_shape[1:])
-    save_to_preset(uncompiled, options.out / f"{options.name}_anywhere", card)
+    save_to_preset(model, options.out / f"{options.name}_anywhere", card)
 
 
 @errors_in_one_line()

@@ -11,6 +11,7 @@ from sklearn.datasets import load_sample_images
 
 from keras_gdrn.data import DATASETS, imresize, rescaled_arrays
 from keras_gdrn.models import (
+    architecture,
     from_preset,
     gauss_der_resnet,
     list_presets,
@@ -35,7 +36,9 @@ def network_and_images(options):
         images = photographs(options.images)
         return random_network(images, name == "neutral"), lambda _: (images, None)
     if name in list_presets():
-        dataset, model, canvas = name, from_preset(name), None
+        # Without its check of values, which magnified edges may exceed.
+        dataset, model, canvas = name, architecture(name), None
+        model.set_weights(from_preset(name).get_weights())
     else:
         text = (Path(name) / "results.json").read_text(encoding="utf-8")
         experiment = json.loads(text)["experiment"]

@@ -10,7 +10,7 @@ pixels) and tested on 797 others at nine size factors: `centered` on a canvas of
 9000 parameters, and the optimizer, schedule and loss of `Recipe`:
 
 - `gauss_der`: the package's network, six scale channels; anywhere with the maximum over
-  all positions; `subpixel`: the same, whose finest channels look between the pixels;
+  all positions; `on_pixels`: the same, whose finest channels look at the pixels alone;
 - `cnn`: 3×3 convolutions and halvings; anywhere with the maximum over all positions;
 - `cnn_resized`: the same, trained on each image at ten sizes, 1/2 to 2;
 - `foveated`: the same on the image at seven sizes, 1/2 to 2 and beyond, the largest
@@ -66,8 +66,7 @@ class Network(NamedTuple):
     resized: bool = False
 
 
-def gauss_der(task: str, subpixel: bool = False) -> keras.Model:
-    options = {"scale_dropout": 0.0, "subpixel": subpixel}
+def gauss_der(task: str, **options) -> keras.Model:
     if task == "cluttered":
         options |= {"spatial_selection": "max", "head_initializer": "he_uniform"}
     side = CANVAS[task]
@@ -109,12 +108,12 @@ STAGES = Try(8, 1), Try(8, 4), Try(0, 8)
 LONG = Try(0, 60), Try(0, 60, 0.003), Try(0, 20)
 NETWORKS = {
     "gauss_der": Network(gauss_der, STAGES, SIX_SCALES),
-    "subpixel": Network(partial(gauss_der, subpixel=True), STAGES, SIX_SCALES),
+    "on_pixels": Network(partial(gauss_der, subpixel=False), STAGES, SIX_SCALES),
     "cnn": Network(cnn, LONG),
     "cnn_resized": Network(cnn, (Try(0, 12), Try(0, 12, 0.003), Try(0, 4)), None, True),
     "foveated": Network(foveated, (Try(20, 20), Try(20, 4), Try(0, 20)), VIEWS),
 }
-OURS = {"gauss_der": 1, "subpixel": 1}  # the latter was not tried by itself
+OURS = {"gauss_der": 1, "on_pixels": 1}  # the former was not tried by itself
 CHOSEN = {
     "centered": {**OURS, "cnn": 2, "cnn_resized": 0, "foveated": 0},
     "cluttered": {**OURS, "cnn": 0, "cnn_resized": 0, "foveated": 0},

@@ -138,11 +138,12 @@ def _mnist() -> None:
 
 def _digits() -> None:
     """What matters, asked of a network that two cores train in two minutes."""
-    network = ARCHITECTURES["digits"]
-    stages = (
-        Stage("first_stage", Recipe(8, 32), (1.0,)),
-        Stage("second_stage", Recipe(1, 32, 0.005), network.sigma0),
-    )
+    first = Stage("first_stage", Recipe(8, 32), (1.0,))
+    second = Stage("second_stage", Recipe(4, 32, 0.005), SIX_SCALES)
+    trained = ARCHITECTURES["digits"]
+    _add("digits", "beyond the paper: digits", "digits", trained, (first, second))
+    network = replace(trained, scale_dropout=0.2, subpixel=False)
+    stages = first, replace(second, recipe=Recipe(1, 32, 0.005))
 
     def add(name: str, how=stages, separate_statistics: bool = False, **of) -> None:
         what, changed = "beyond the paper: what matters", replace(network, **of)

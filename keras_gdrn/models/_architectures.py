@@ -22,9 +22,9 @@ class Architecture:
     """Arguments of `gauss_der_resnet` for a network.
 
     The `scale_pooling` of the paper's networks is the best of the three that it reports
-    for the dataset, and their `head_initializer` is `"he_uniform"`. To train one of
-    them with one scale channel and central selection, give `"positive"`: with He's
-    weights it may lose classes (see `head_initializers`).
+    for the dataset, their `subpixel` is `False` and their `head_initializer` is
+    `"he_uniform"`. To train one of them with one scale channel and central selection,
+    give `"positive"`: with He's weights it may lose classes (see `head_initializers`).
 
     Args:
         input_shape: Shape of an image, `(height, width, channels)`.
@@ -51,7 +51,7 @@ class Architecture:
     boundary: str = "zero"
     epsilon: float = 1e-3
     receptive_field: float | str | None = "auto"
-    subpixel: bool = False
+    subpixel: bool = True
 
 
 _FASHION_MNIST = Architecture(
@@ -60,6 +60,7 @@ _FASHION_MNIST = Architecture(
     ratio=1.13,
     scale_dropout=0.2,
     head_initializer="he_uniform",
+    subpixel=False,
 )
 _CIFAR10 = Architecture(
     input_shape=(64, 64, 3),
@@ -67,6 +68,7 @@ _CIFAR10 = Architecture(
     ratio=1.2,
     scale_dropout=0.3,
     head_initializer="he_uniform",
+    subpixel=False,
 )
 _STL10 = Architecture(
     input_shape=(96, 96, 3),
@@ -77,6 +79,7 @@ _STL10 = Architecture(
     spatial_selection="max",
     head_initializer="he_uniform",
     zero_order=True,
+    subpixel=False,
 )
 
 OF_THE_PAPER = {
@@ -99,14 +102,13 @@ OF_THE_PAPER = {
     "rescaled_stl10_separable": dataclasses.replace(_STL10, separable_blocks=4),
 }
 OF_OUR_OWN = {
-    "digits": Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25, scale_dropout=0.2),
+    "digits": Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25),
     "mnist": Architecture(
         (36, 36, 1),
         (12, 16, 16, 24, 24),
         1.35,
         scale_dropout=0.2,
         boundary="symmetric",
-        subpixel=True,
     ),
     "cifar10": Architecture(
         (48, 48, 3),
@@ -114,7 +116,6 @@ OF_OUR_OWN = {
         1.5,
         scale_dropout=0.2,
         boundary="symmetric",
-        subpixel=True,
     ),
 }
 # The networks by name (see `architecture`).

@@ -132,7 +132,7 @@ def gauss_der_resnet(
     scale_pooling: str = "max",
     scale_dropout: float = 0.0,
     receptive_field: float | str | None = "auto",
-    subpixel: bool = False,
+    subpixel: bool = True,
     tolerance: float | str | None = None,
     name: str = "gauss_der_resnet",
     **channel,
@@ -153,7 +153,7 @@ def gauss_der_resnet(
         receptive_field: How much of the maps is evaluated, as `ScaleChannels`; `None`
             for whole maps, as in the paper.
         subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
-            `ScaleChannels`.
+            `ScaleChannels`; `False` for kernels on the pixels, as in the paper.
         tolerance: How exactly the maps are evaluated, as `ScaleChannels`: `"exact"`
             for comparisons with the paper.
         **channel: Further arguments of `scale_channel`.

@@ -103,7 +103,8 @@ def save_to_preset(
 ) -> None:
     """Saves a network for `from_preset`, to a folder or to Hugging Face.
 
-    Beside the files of Keras are the card and a README for people.
+    Beside the files of Keras are the card and a README for people. The optimizer of a
+    training stays behind.
 
     Args:
         model: Functional model, such as those of `from_preset`.
@@ -122,6 +123,9 @@ def save_to_preset(
     (None, 3)
     """
     on_hub = str(preset).startswith(HUB)
+    weights = model.get_weights()
+    model = type(model).from_config(model.get_config())  # without the optimizer
+    model.set_weights(weights)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         model.save(folder, zipped=False)

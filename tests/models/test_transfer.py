@@ -145,7 +145,7 @@ def test_features_of_a_layer_inside(extent):
         features = np.moveaxis(numpy(extractor(x)), 1, 0)
         for found, sigma in zip(features, SCALES, strict=True):
             maps = keras.Model(channel.inputs, channel.get_layer("head").input)
-            alone = ScaleChannels(maps, [sigma], None)(x)[:, 0]
+            alone = ScaleChannels(maps, [sigma], None, subpixel=True)(x)[:, 0]
             np.testing.assert_allclose(found, numpy(alone), rtol=1e-5, atol=1e-6)
     inner = {id(weight) for weight in extractor.weights}
     assert inner < {id(weight) for weight in model.weights}
