@@ -101,7 +101,7 @@ def chained(*order: int) -> keras.Model:
 
 
 # Which have no effect with one scale channel: its first stage serves networks of each.
-OF_SEVERAL = {"scale_dropout": 0.2, "scale_pooling": "average", "subpixel": True}
+OF_SEVERAL = {"scale_dropout": 0.2, "scale_pooling": "average", "subpixel": False}
 NETWORKS = [
     partial(own, keras.layers.ReLU, keras.layers.Flatten),
     partial(own, keras.layers.Flatten, keras.layers.ReLU),
