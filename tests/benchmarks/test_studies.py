@@ -135,6 +135,15 @@ def test_a_larger_canvas_is_for_the_test(peers, monkeypatch):
     assert model.input_shape[1:] == tests[2.0][0].shape[1:] == (44, 44, 1)
 
 
+def test_edges_that_magnification_exceeds_have_scores(studies):
+    """Which the first layer of a preset does not let through."""
+    options = argparse.Namespace(network="digits", images=2, data_dir=None)
+    model, images_at = studies("networks").network_and_images(options)
+    beyond = images_at(1.0)[0] - 0.3
+    assert np.isfinite(studies("networks").scores(model, beyond, [1.0])).all()
+    assert np.isnan(studies("networks").scores(from_preset("digits"), beyond)).all()
+
+
 @pytest.mark.parametrize(
     ("task", "mode"), [("centered", "center"), ("cluttered", "max")]
 )
