@@ -2,7 +2,10 @@
 
 import gc
 import os
+from importlib.metadata import version
 from pathlib import Path
+
+from packaging.version import Version
 
 # Before NumPy is loaded. The factorizations are small: on a busy machine, threads that
 # wait for one another make them a hundred times slower.
@@ -13,9 +16,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_cpu_parallel_codegen_split_count=1 "
     "--xla_cpu_enable_concurrency_optimized_scheduler=false "
-    "--xla_disable_hlo_passes=constant_folding",
+    "--xla_disable_hlo_passes=constant_folding"
+    # Later ones do not know it, and end the process.
+    + " --xla_cpu_use_fusion_emitters=false"
+    * (Version(version("jaxlib")) < Version("0.11")),
 )
 # What several tests train is compiled once. Each process has a folder of its own, as
 # JAX does not write its files at once.

@@ -1,21 +1,21 @@
 """Measures the package on a GPU: errors, time, memory. One command, tables.
 
     python benchmarks/gpu/run.py | tee gpu.md
-    python benchmarks/gpu/run.py --only errors
+    python benchmarks/gpu/run.py --only layers --sigmas 1 8
     python benchmarks/gpu/run.py --only speed --presets rescaled_cifar10
     python benchmarks/gpu/run.py --quick                    # a minute on a CPU
 
-It stands on JAX and NumPy; TensorFlow need not be there. Not measured on a GPU yet.
+It stands on JAX and NumPy; TensorFlow need not be there.
 
-- `errors` of rounding, against float64: of layers at σ from 0.5 to 32 (and of the
-  paper's scheme) and of networks; in float32, TF32 (not on a CPU), bfloat16, float16.
+- Errors of rounding, against float64: of `layers` at σ from 0.5 to 32 (and of the
+  paper's scheme) and of `networks`; in float32, TF32 (not on a CPU), bfloat16, float16.
 - `speed`: training steps and predictions of each network, on windows and on whole maps,
-  in turn with the 3×3 ResNet of the same widths, which is given as many images as there
-  are scale channels, and with the paper's scheme. Ratios to the first are medians over
+  and by the paper's scheme, each in turn with the 3×3 ResNet of the same widths, which
+  is given as many images as there are scale channels. Ratios to it are medians over
   such pairs within one process, and can be compared between machines. With them the
   memory, what compiling took, and the operations of the traced program in a second.
 
-Each row is printed when it is measured; by `--only` and `--presets` one goes on.
+Each row is printed when it is measured; by these options one goes on.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import dataclasses
 import os
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import ARCHITECTURES, Architecture, gauss_der_resnet
 
 LAYERS = {"GaussDerConv": GaussDerConv, "paper's scheme": contenders.PaperConv}
+TOPICS = ("layers", "networks", "speed")
 SIGMAS = tuple(2.0 ** (i / 2) for i in range(-2, 11))
 TINY = dataclasses.replace(
     ARCHITECTURES["digits"], input_shape=(12, 12, 1), widths=(4,), sigma0=(0.7, 1.0)
@@ -52,17 +53,24 @@ TINY = dataclasses.replace(
 PRESETS = {n: ARCHITECTURES[n] for n in ("rescaled_cifar10", *ARCHITECTURES)}
 
 
-def report_errors(presets: Mapping[str, Architecture], quick: bool) -> None:
-    """Of each layer and each network."""
-    size, sigmas = (16, SIGMAS[4:5]) if quick else (64, SIGMAS)
-    models = {
+def layers(sigmas: Sequence[float], size: int) -> dict[str, Callable]:
+    """Functions that build a model of one layer, by what is printed of it."""
+    return {
         f"{name}, σ = {sigma:.3g}": partial(layer_model, kind, size, sigma)
         for name, kind in LAYERS.items()
         for sigma in sigmas
     }
-    for name, settings in presets.items():
-        options = {**dataclasses.asdict(settings), "scale_dropout": 0.0}
-        models[name] = partial(gauss_der_resnet, **options)
+
+
+def networks(presets: Mapping[str, Architecture]) -> dict[str, Callable]:
+    options = {
+        name: {**dataclasses.asdict(settings), "scale_dropout": 0.0}
+        for name, settings in presets.items()
+    }
+    return {name: partial(gauss_der_resnet, **of) for name, of in options.items()}
+
+
+def report_errors(models: Mapping[str, Callable]) -> None:
     print_header("error of", "in", *PRECISIONS)
     for name, build in models.items():
         errors = rounding_errors(build, batch=4)
@@ -77,22 +85,25 @@ def layer_model(kind: type, size: int, sigma: float) -> keras.Model:
 
 
 def report_speed(what: str, settings, task: str, options: argparse.Namespace) -> None:
-    """A row for the step of each network, or why the device could not."""
-    steps, networks = {}, contenders.network_contenders(settings, options.batch)
+    """A row for the step of each network, or why the device could not.
+
+    Each is measured in turn with the first of them, as soon as it is compiled.
+    """
+    networks, first = contenders.network_contenders(settings, options.batch), {}
     for name, (build, count) in networks.items():
         try:
-            steps[name] = step_of(build, count, settings, task, options.precision)
+            step = step_of(build, count, settings, task, options.precision)
         except jax.errors.JaxRuntimeError as error:  # such as out of memory
             print_row(what, name, str(error).splitlines()[0], *["–"] * 5)
-    seconds = measure.interleaved(steps, 1 if options.quick else 15)
-    reference = next(iter(networks))
-    ratios = measure.ratios(seconds, reference) if reference in steps else {}
-    for name, step in steps.items():
+            continue
+        first = first or {name: step}
+        seconds = measure.interleaved(first | {name: step}, options.repeats)
         time = statistics.median(seconds[name]) / STEPS
+        ratio = measure.ratios(seconds, *first)[name]
+        rate = f"{step.operations / time / 1e12:.3g}" if step.operations else "–"
         print_row(
-            *(what, name, str(len(step.data[0])), f"{1000 * time:.4g} ms"),
-            *(f"{ratios.get(name, np.nan):.3f}", f"{step.memory / 2**20:.3g} MiB"),
-            *(f"{step.compiling:.3g} s", f"{step.operations / time / 1e12:.3g}"),
+            *(what, name, str(count), f"{1000 * time:.4g} ms", f"{ratio:.3f}"),
+            *(f"{step.memory / 2**20:.3g} MiB", f"{step.compiling:.3g} s", rate),
         )
 
 
@@ -106,9 +117,11 @@ def step_of(build: Callable, count: int, settings, task: str, at: str) -> Step:
 def parsed_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--only", nargs="+", default=("errors", "speed"), choices=("errors", "speed"))
+    add("--only", nargs="+", default=TOPICS, choices=TOPICS)
+    add("--sigmas", nargs="+", type=positive(float), default=SIGMAS, help="of layers")
     add("--presets", nargs="+", default=PRESETS, choices=PRESETS, metavar="NAME")
     add("--batch", type=positive(int), default=32, help="images for a network")
+    add("--repeats", type=positive(int), default=15, help="timings of each step")
     add("--precision", choices=PRECISIONS, default="bfloat16", help="of speed")
     add("--quick", action="store_true", help="tiny, to see that it runs")
     return parser.parse_args()
@@ -118,11 +131,15 @@ def parsed_arguments() -> argparse.Namespace:
 def main() -> None:
     options = parsed_arguments()
     presets = {name: PRESETS[name] for name in options.presets}
+    sigmas, size = options.sigmas, 64
     if options.quick:
-        presets = {"tiny": TINY}
+        presets, sigmas, size = {"tiny": TINY}, (1.0, 4.0), 16
+        options.repeats = 1
     print(f"{jax.devices()[0].device_kind}; {measure.machine()}")
-    if "errors" in options.only:
-        report_errors(presets, options.quick)
+    if "layers" in options.only:
+        report_errors(layers(sigmas, size))
+    if "networks" in options.only:
+        report_errors(networks(presets))
     if "speed" in options.only:
         print(f"\nIn {options.precision}, {options.batch} images for a network")
         columns = "images", "time", "ratio", "memory", "compiling", "TFLOP/s"

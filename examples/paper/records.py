@@ -8,12 +8,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 import keras_gdrn
 from keras_gdrn.commands import replacing
@@ -129,18 +129,36 @@ def _note(record: Mapping[str, Any]) -> str:
     ) + (f", maps: {record['maps']}" if "maps" in record else "")
 
 
+def gpus(backend: str) -> list[str]:
+    """Names of the devices that a backend computes on, but for the processor."""
+    if backend == "jax":
+        import jax
+
+        return [d.device_kind for d in jax.devices() if d.platform != "cpu"]
+    if backend == "torch":
+        import torch
+
+        count = torch.cuda.device_count()
+        return [torch.cuda.get_device_name(number) for number in range(count)]
+    import tensorflow as tf
+
+    found = tf.config.list_physical_devices("GPU")
+    details = map(tf.config.experimental.get_device_details, found)
+    return [detail.get("device_name", "GPU") for detail in details]
+
+
 def environment() -> dict[str, Any]:
     """Versions and hardware, for the record."""
-    gpus = tf.config.list_physical_devices("GPU")
-    details = map(tf.config.experimental.get_device_details, gpus)
+    backend = keras.backend.backend()
     info = Path("/proc/cpuinfo")
     text = info.read_text(encoding="utf-8") if info.exists() else ""
     names = re.findall(r"^model name\s*: (.*)$", text, re.M)
     return {
-        **{m.__name__: m.__version__ for m in (keras_gdrn, keras, tf, np)},
-        "backend": keras.backend.backend(),
+        **{m.__name__: m.__version__ for m in (keras_gdrn, keras, np)},
+        backend: version(backend),
+        "backend": backend,
         "system": platform.platform(),
         "processor": (*names, platform.processor() or platform.machine())[0],
         "cores": os.cpu_count(),
-        "gpus": [detail.get("device_name", "GPU") for detail in details],
+        "gpus": gpus(backend),
     }

@@ -22,6 +22,7 @@ from keras import ops
 
 from keras_gdrn.kernels import AxisFactors, Differences, Stencil
 from keras_gdrn.layers._grids import folded, later
+from keras_gdrn.layers._precision import single_or_double
 from keras_gdrn.layers._stencils import slid
 
 
@@ -48,7 +49,7 @@ def smoothed_and_mixed(x, kernel, axes: Sequence[AxisFactors], indices, sizes=No
     Returns:
         `(batch, *spatial, filters)`.
     """
-    dtype, wide = x.dtype, keras.backend.result_type(x.dtype, "float32")
+    dtype, wide = x.dtype, single_or_double(x.dtype)
     x, kernel = ops.cast(x, wide), ops.cast(kernel, wide)
     composed = [axis.composed for axis in axes if axis.composed]
     # Σ_α C_α σ^|α| δ^α

@@ -4,6 +4,7 @@ from keras import ops
 from keras_gdrn._checks import check_choice, is_number
 from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._maximum import maximum
+from keras_gdrn.layers._precision import single_or_double
 
 MODES = ("max", "logsumexp", "average")
 
@@ -97,6 +98,6 @@ def _mean(inputs, kept):
     if kept is None:
         return ops.mean(inputs, axis=1)
     # A sum may be more than float16 holds, where the mean is not.
-    wide = keras.backend.result_type(inputs.dtype, "float32")
+    wide = single_or_double(inputs.dtype)
     sums = ops.sum(ops.where(kept, ops.cast(inputs, wide), 0.0), axis=1)
     return ops.cast(sums / ops.sum(ops.cast(kept, wide), axis=1), inputs.dtype)

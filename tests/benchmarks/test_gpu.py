@@ -35,9 +35,9 @@ def test_errors_times_and_memory_are_measured(gpu):
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    errors, steps = rows[2:11], rows[13:]
+    errors, steps = rows[2:14] + rows[16:19], rows[21:]
     assert [name for name, *_ in errors[::3]] == [
-        *(f"{layer}, σ = 2" for layer in gpu("run").LAYERS),
+        *(f"{of}, σ = {sigma}" for of in gpu("run").LAYERS for sigma in (1, 4)),
         "tiny",
     ]
     for name, _, *found in errors:
@@ -65,6 +65,6 @@ def test_what_does_not_fit_the_memory_has_a_row(gpu, monkeypatch, capsys):
     run, failed = gpu("run"), "RESOURCE_EXHAUSTED: Out of memory"
     error = run.jax.errors.JaxRuntimeError(f"{failed}\n(…)")
     monkeypatch.setattr(run, "step_of", mock.Mock(side_effect=error))
-    options = argparse.Namespace(batch=1, quick=True, precision="float32")
+    options = argparse.Namespace(batch=1, repeats=1, precision="float32")
     run.report_speed("training of tiny", run.TINY, "training", options)
     assert capsys.readouterr().out.count(failed) == 5
