@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from experiments import COARSER_SIGMA0, Experiment, Stage
+from experiments import Experiment, Stage
 
 BUDGETS = ("smoke", "small", "medium", "large", "fast", "full")
 
@@ -21,7 +21,7 @@ class Phase:
     epochs: int
     limit: int | None = None  # images; by default all
     padding: int | None = None  # of the augmentation
-    learning_rate: float | None = None
+    batch_size: int | None = None  # by default 64 of one scale channel, 32 of several
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Small:
     one: Phase  # of one scale channel, or of a plain network
     tuned: Phase = Phase(1, 20000)  # of several channels, trained as one before
     joint: Phase = Phase(3, 20000)  # of several channels from the beginning
-    coarser: Phase | None = None  # of pre-trained ones and two coarser channels, last
     test_limit: int | None = 1000  # test images of each size
+    seen: int | None = None  # canvas of several channels, in training and test
     scale_dropout: float | None = None  # by default the network's own
 
 
@@ -69,17 +69,17 @@ MEDIUM = {
 # More parameters and epochs, where they were the limit, and shifts of four pixels: what
 # twelve epochs learned of images shifted by two was 88 % of them, and 80 % of those of
 # the test. With scale dropout six channels were better at half and at twice the size.
-# In the end two coarser channels are trained too, with their surroundings, so that the
-# coarsest of the six does not take small objects for something else.
+# They are given a canvas beyond which none of them sees anything: the mirrored image is
+# around the object then, in training and test, where the maps' own mirror images were.
 LARGE = MEDIUM | {
     "cifar10": replace(
         MEDIUM["cifar10"],
         widths=(32, 64, 96, 128),
         ratio=1.5,
-        one=Phase(12, padding=4),
-        tuned=Phase(5, padding=4),
+        one=Phase(30, padding=4),
+        tuned=Phase(7, padding=4, batch_size=64),
         joint=Phase(5, padding=4),
-        coarser=Phase(1, 10000, padding=4, learning_rate=0.001),
+        seen=96,
         scale_dropout=0.2,
     )
 }
@@ -110,11 +110,13 @@ def _reduced(full: Experiment, small: Small) -> Experiment:
     side = small.test_canvas if full.plain else small.canvas
     share = network.separable_blocks / (len(network.widths) - 1)
     dropout = small.scale_dropout
-    test = {"test_canvas": small.test_canvas, "test_limit": small.test_limit}
-    stages = tuple(_stages(full, small))
-    if len(stages) > len(full.stages):  # the coarser ones are for training
-        test["test_sigma0"] = full.test_sigma0 or full.stages[-1].sigma0
-    reduced = replace(full, stages=stages, **test)
+    seen = None if full.plain else small.seen
+    reduced = replace(
+        full,
+        stages=tuple(_stages(full, small)),
+        test_canvas=seen or small.test_canvas,
+        test_limit=small.test_limit,
+    )
     return with_network(
         reduced,
         input_shape=(side, side, network.input_shape[-1]),
@@ -133,23 +135,17 @@ def _stages(full: Experiment, small: Small) -> Iterator[Stage]:
         yield _shortened(first, small.joint, batch_size=32)
     else:
         yield _shortened(first, small.one, batch_size=64)
+    seen = small.seen and (small.seen, small.seen, full.network.input_shape[-1])
     for stage in further:
-        yield _shortened(stage, small.tuned, batch_size=32)
-    if further and small.coarser:
-        # As much around the object as the test has around the smallest one.
-        side = round(small.test_canvas / min(full.factors))
-        shape = (side, side, full.network.input_shape[-1])
-        changes = {"sigma0": COARSER_SIGMA0, "input_shape": shape}
-        last = replace(further[-1], name="third_stage", **changes)
-        yield _shortened(last, small.coarser, batch_size=32)
+        shortened = _shortened(stage, small.tuned, batch_size=32)
+        yield replace(shortened, input_shape=seen)
 
 
 def _shortened(stage: Stage, phase: Phase, batch_size: int) -> Stage:
     old, epochs = stage.recipe, phase.epochs
     warmup = min(math.ceil(epochs * old.warmup_epochs / old.epochs), epochs - 1)
-    recipe = replace(old, epochs=epochs, batch_size=batch_size, warmup_epochs=warmup)
-    if phase.learning_rate is not None:
-        recipe = replace(recipe, learning_rate=phase.learning_rate)
+    size = phase.batch_size or batch_size
+    recipe = replace(old, epochs=epochs, batch_size=size, warmup_epochs=warmup)
     if phase.padding is not None:
         augmentation = replace(old.augmentation, padding=phase.padding)
         recipe = replace(recipe, augmentation=augmentation)

@@ -14,9 +14,6 @@ POOLINGS = ("max", "logsumexp", "average")
 RESCALED = ("fashion_mnist", "cifar10", "stl10")
 # Appendix A.5: 1/(2√2) to 2·2^(1/4) in steps of 2^(1/4).
 DENSE_SIGMA0 = tuple(2.0 ** (i / 4) for i in range(-6, 6))
-# Beyond the paper: a channel sees an object by its size over σ_0. At half the size of
-# training, what σ_0 = 2 sees, σ_0 = 4 alone would have seen in training.
-COARSER_SIGMA0 = (*SIX_SCALES, 2.0**1.5, 4.0)
 # Appendix A.4: the pre-trained networks of STL-10 are tested with one more.
 STL10_PRETRAINED_SIGMA0 = (*SIX_SCALES, DENSE_SIGMA0[-1])
 

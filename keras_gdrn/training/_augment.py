@@ -11,6 +11,7 @@ from keras_gdrn.data._source import generator
 from keras_gdrn.training._sources import checked_images
 
 NUMBERS = 13  # that are drawn for an image, whether they are used or not
+AT_HAND = 2**18  # values of images that are changed at a time
 
 # ITU-R 601-2 luma, by which torchvision makes an image gray.
 LUMA = np.array([0.2989, 0.587, 0.114], "float32")
@@ -116,28 +117,42 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
 
 def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.ndarray:
-    """A changed copy of images `(N, H, W, C)`, float32, by numbers `(N, NUMBERS)`."""
+    """A changed copy of images `(N, H, W, C)`, float32, by numbers `(N, NUMBERS)`.
+
+    A few images at a time, which a processor has at hand, and each step of all of these
+    at once: Python would take its time for each image, from all threads in turn.
+    """
     changed = np.array(images, "float32")
+    at_a_time = max(1, AT_HAND // max(1, changed[:1].size))
+    for start in range(0, len(changed), at_a_time):
+        few = slice(start, start + at_a_time)
+        _change(changed[few], chances[few], augmentation)
+    return changed
+
+
+def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
+    """In place."""
     padding, side = augmentation.padding, augmentation.cutout
     corner, flip, order, shares, center = np.split(chances, (2, 3, 7, 11), axis=1)
-    corners = (corner * (2 * padding + 1)).astype(int)
+    height, width = images.shape[1:3]
+    if padding:
+        sides, corners = (padding, padding), corner * (2 * padding + 1)
+        around = np.pad(images, ((0, 0), sides, sides, (0, 0)))
+        for number, (y, x) in enumerate(corners.astype(int)):
+            images[number] = around[number, y : y + height, x : x + width]
     flipped = flip[:, 0] < augmentation.flip
-    orders, strengths = np.argsort(order), factors(shares, augmentation.jitter)
-    centers = (center * images.shape[1:3]).astype(int)
-    (height, width), sides = images.shape[1:3], (padding, padding)
-    for number, image in enumerate(changed):
-        if padding:
-            (y, x), around = corners[number], np.pad(image, (sides, sides, (0, 0)))
-            image[:] = around[y : y + height, x : x + width]
-        if flipped[number]:
-            image[:] = image[:, ::-1].copy()
-        if any(augmentation.jitter):
-            jitter(image, orders[number], strengths[number])
-        if side:
-            first = centers[number] - side // 2
-            (top, left), (bottom, right) = np.maximum((first, first + side), 0)
+    images[flipped] = images[flipped, :, ::-1]
+    if any(augmentation.jitter):
+        strengths = factors(shares, augmentation.jitter)
+        for steps in np.argsort(order).T:  # the first step of each image, the second, …
+            for step in range(4):
+                of = steps == step
+                images[of] = jittered(images[of], step, strengths[of, step])
+    if side:
+        first = (center * (height, width)).astype(int) - side // 2
+        for image, corner in zip(images, first, strict=True):
+            (top, left), (bottom, right) = np.maximum((corner, corner + side), 0)
             image[top:bottom, left:right] = 0.0
-    return changed
 
 
 def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
@@ -148,34 +163,38 @@ def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
     return (lowest + (highest - lowest) * shares).astype("float32")
 
 
-def jitter(image: np.ndarray, order: np.ndarray, factors: Any) -> None:
-    """Brightness, contrast, saturation and hue, in place, in this order."""
-    for number in order:
-        factor, has_color = factors[number], image.shape[-1] == 3
-        if number == 3 and has_color:
-            turn_hue(image, factor)
-        elif number < 2 or (number == 2 and has_color):
-            other = (image @ LUMA)[..., None] if number and has_color else image
-            other = np.mean(other) if number == 1 else other
-            rest = (np.float32(1.0) - factor) * other if number else np.float32(0.0)
-            image *= factor
-            image += rest
-            np.clip(image, 0.0, 1.0, out=image)
+def jittered(images: np.ndarray, step: int, factors: np.ndarray) -> np.ndarray:
+    """Brightness, contrast, saturation or hue, of each image by its own factor."""
+    has_color = images.shape[-1] == 3
+    if step >= 2 and not has_color:
+        return images
+    if step == 3:
+        return turned_hue(images, factors[:, None, None])
+    factors = factors[:, None, None, None]
+    rest = np.float32(0.0)
+    if step:
+        other = (images @ LUMA)[..., None] if has_color else images
+        if step == 1:
+            other = np.mean(other, axis=(1, 2, 3), keepdims=True)
+        rest = (np.float32(1.0) - factors) * other
+    images = images * factors + rest
+    return np.clip(images, 0.0, 1.0, out=images)
 
 
-def turn_hue(image: np.ndarray, shift: np.float32) -> None:
+def turned_hue(images: np.ndarray, shifts: np.ndarray) -> np.ndarray:
     """The hue turned by a share of the circle, at the same value and chroma."""
-    red, green, blue = np.ascontiguousarray(np.moveaxis(image, -1, 0))
+    red, green, blue = np.ascontiguousarray(np.moveaxis(images, -1, 0))
     value = np.maximum(np.maximum(red, green), blue)
     chroma = value - np.minimum(np.minimum(red, green), blue)
     unit = np.float32(1.0) / np.where(chroma > 0, chroma, np.float32(1.0))
     hue = 4 + (red - green) * unit  # in sixths of the circle
     hue = np.where(value == green, 2 + (blue - red) * unit, hue)
     hue = np.where(value == red, (green - blue) * unit, hue)
-    turns = hue / np.float32(6.0) + shift
+    turns, turned = hue / np.float32(6.0) + shifts, np.empty_like(images)
     for channel in range(3):
         distance = turns - np.float32(channel / 3)
         distance -= np.rint(distance)
         share = 6 * np.abs(distance) - 1
         np.clip(share, 0.0, 1.0, out=share)
-        image[..., channel] = value - chroma * share
+        turned[..., channel] = value - chroma * share
+    return turned

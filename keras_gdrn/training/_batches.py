@@ -5,6 +5,7 @@ import functools
 import importlib
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -32,7 +33,7 @@ from keras_gdrn.training._sources import (
 
 Batch = tuple[np.ndarray, ...]
 
-WORKERS = 4  # threads, where there is no `tf.data`
+WORKERS = min(8, os.cpu_count() or 1)  # threads, where there is no `tf.data`
 
 
 class Batches:

@@ -9,7 +9,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.models import ARCHITECTURES, SIX_SCALES, gauss_der_resnet, with_sigma0
+from keras_gdrn.models import (
+    ARCHITECTURES,
+    SIX_SCALES,
+    gauss_der_resnet,
+    with_input_shape,
+    with_sigma0,
+)
 from keras_gdrn.training import RECIPES
 from tests._commands import ROOT, modules_of
 
@@ -19,7 +25,7 @@ with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
     from figures import FIGURES, listing
     from networks import with_separate_statistics
     from reproduce import start_for
-    from run import parts, train
+    from run import network, parts, train
 
 PRETRAINED, CONTROL = "cifar10_max_pretrained", "cifar10_plain"
 
@@ -111,20 +117,33 @@ def test_medium_trains_the_small_network_on_all_images(name):
 def test_large_goes_on_from_one_scale_channel():
     large = within(EXPERIMENTS[PRETRAINED], "large")
     stages = large.stages
-    assert [len(stage.sigma0) for stage in stages] == [1, 6, 8]
-    assert [stage.recipe.augmentation.padding for stage in stages] == [4, 4, 4]
-    # In training the coarsest channel sees objects as small, for its scale, as those
-    # that the coarsest one of the test sees there.
-    smallest, coarsest = min(large.factors), max(large.test_sigma0)
-    assert large.test_sigma0 == SIX_SCALES == stages[1].sigma0
-    assert np.isclose(max(stages[2].sigma0), coarsest / smallest)
-    assert np.isclose(stages[2].input_shape[0], large.test_canvas / smallest)
+    assert [len(stage.sigma0) for stage in stages] == [1, 6]
+    assert [stage.recipe.augmentation.padding for stage in stages] == [4, 4]
     # Its images are looked up before any training.
-    canvases = [canvas for split, _, canvas in parts(large) if split != "test"]
-    assert canvases == [(48, 48), (128, 128)]
+    first, second, *tests = ((split, canvas) for split, _, canvas in parts(large))
+    assert (first, second) == tuple(("train+validation", (n, n)) for n in (48, 96))
+    assert set(tests) == {("test", 96)}
     # A plain network to compare has as many epochs as one scale channel.
     (plain,) = within(EXPERIMENTS[CONTROL], "large").stages
     assert plain.recipe.epochs == stages[0].recipe.epochs
+    assert within(EXPERIMENTS[CONTROL], "large").test_canvas == 64
+
+
+def test_the_coarsest_channel_sees_nothing_beyond_its_canvas():
+    """And something beyond that of the published test images."""
+    large = with_network(within(EXPERIMENTS[PRETRAINED], "large"), subpixel=True)
+    model = network(large, SIX_SCALES[-1:], 0)
+    seen = large.test_canvas
+    images = np.random.default_rng(0).random((1, seen + 32, seen + 32, 3), "float32")
+
+    def scores(side):
+        edge = (seen + 32 - side) // 2
+        cut = images[:, edge : edge + side, edge : edge + side]
+        return with_input_shape(model, cut.shape[1:]).predict(cut, verbose=0)
+
+    found = scores(seen + 32)
+    differences = [np.ptp(scores(side) - found) / np.ptp(found) for side in (seen, 64)]
+    assert differences[0] < 1e-4 < 1e-2 < differences[1]
 
 
 def test_each_stage_is_given_images_of_its_own_size(monkeypatch, tmp_path):
@@ -140,7 +159,7 @@ def test_each_stage_is_given_images_of_its_own_size(monkeypatch, tmp_path):
 
     monkeypatch.setitem(train.__globals__, "train_in_stages", stages_of)
     train(within(EXPERIMENTS[PRETRAINED], "large"), options)
-    assert given == [(48, 48), (48, 48), (128, 128)]
+    assert given == [(48, 48), (96, 96)]
 
 
 @pytest.mark.parametrize(
