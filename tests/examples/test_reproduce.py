@@ -3,7 +3,10 @@
 import contextlib
 import functools
 import json
+import os
 import re
+import subprocess
+import sys
 from unittest import mock
 
 import keras
@@ -12,6 +15,7 @@ import pytest
 
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.training import Recipe, Stage, lock_folder, train_in_stages
+from tests import without
 from tests._commands import ROOT, modules_of
 from tests.data.h5_layouts import write, write_folder
 
@@ -188,6 +192,24 @@ def files(tmp_path_factory):
     """Digits in the layout of the authors' files, up to 255, on a canvas of 40x40."""
     folder = tmp_path_factory.mktemp("files")
     return write_folder(folder, (*SIZE_FACTORS[:2], 1.0), batch_axis=False)
+
+
+@pytest.mark.slow
+def test_files_are_enough_where_there_is_no_tensorflow(tmp_path, files):
+    blocked, program = ",".join(without.TENSORFLOW), "examples/paper/reproduce.py"
+    command = "cifar10_max_pretrained", *SMOKE, "--h5", files, "--out", tmp_path
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.without", blocked, program, *command],
+        cwd=ROOT,
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert record["environment"]["backend"] == "jax"
+    assert "tensorflow" not in record["environment"]
 
 
 @pytest.mark.slow
