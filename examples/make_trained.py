@@ -30,7 +30,7 @@ DATA = {
     "first 1000 to train on, the last 797 to test on",
     "mnist": "MNIST: 60 000 images to train on, 10 000 to test on",
     "cifar10": "CIFAR-10, a copy whose images had been compressed by JPEG: 50 000 to "
-    "train on, 10 000 to test on",
+    "train on, 10 000 to test on, with their mirror images around them (96×96 pixels)",
 }
 LIMITS = {
     **dict.fromkeys(

@@ -131,14 +131,13 @@ def _reduced(full: Experiment, small: Small) -> Experiment:
 
 def _stages(full: Experiment, small: Small) -> Iterator[Stage]:
     first, *further = full.stages
-    if not full.plain and len(first.sigma0) > 1:
-        yield _shortened(first, small.joint, batch_size=32)
-    else:
-        yield _shortened(first, small.one, batch_size=64)
     seen = small.seen and (small.seen, small.seen, full.network.input_shape[-1])
+    if full.plain or len(first.sigma0) == 1:
+        yield _shortened(first, small.one, batch_size=64)
+    else:
+        yield replace(_shortened(first, small.joint, batch_size=32), input_shape=seen)
     for stage in further:
-        shortened = _shortened(stage, small.tuned, batch_size=32)
-        yield replace(shortened, input_shape=seen)
+        yield replace(_shortened(stage, small.tuned, batch_size=32), input_shape=seen)
 
 
 def _shortened(stage: Stage, phase: Phase, batch_size: int) -> Stage:

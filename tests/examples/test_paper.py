@@ -123,6 +123,8 @@ def test_large_goes_on_from_one_scale_channel():
     first, second, *tests = ((split, canvas) for split, _, canvas in parts(large))
     assert (first, second) == tuple(("train+validation", (n, n)) for n in (48, 96))
     assert set(tests) == {("test", 96)}
+    (jointly,) = within(EXPERIMENTS["cifar10_max"], "large").stages
+    assert jointly.input_shape == stages[1].input_shape == (96, 96, 3)
     # A plain network to compare has as many epochs as one scale channel.
     (plain,) = within(EXPERIMENTS[CONTROL], "large").stages
     assert plain.recipe.epochs == stages[0].recipe.epochs
