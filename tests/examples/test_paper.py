@@ -119,6 +119,7 @@ def test_large_goes_on_from_one_scale_channel():
     stages = large.stages
     assert [len(stage.sigma0) for stage in stages] == [1, 6]
     assert [stage.recipe.augmentation.padding for stage in stages] == [4, 4]
+    assert [stage.recipe.batch_size for stage in stages] == [64, 64]
     # Its images are looked up before any training.
     first, second, *tests = ((split, canvas) for split, _, canvas in parts(large))
     assert (first, second) == tuple(("train+validation", (n, n)) for n in (48, 96))

@@ -44,6 +44,15 @@ def test_what_numbers_do_to_an_image(augmentation, channels, seed):
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_how_many_are_changed_at_a_time_does_not_matter(monkeypatch):
+    """Of seven images with numbers of their own, two and two, the last alone."""
+    before = images(7)
+    chances = np.random.default_rng(1).random((7, steps.NUMBERS))
+    at_once = steps.augmented(before, chances, EVERYTHING)
+    monkeypatch.setattr(steps, "AT_HAND", 2 * before[0].size + 1)
+    np.testing.assert_array_equal(steps.augmented(before, chances, EVERYTHING), at_once)
+
+
 def test_numbers_are_uniform_and_of_no_influence_on_one_another(monkeypatch):
     drawn = []
     monkeypatch.setattr(steps, "augmented", lambda *given: drawn.append(given[1]))
