@@ -30,7 +30,7 @@ DATA = {
     "first 1000 to train on, the last 797 to test on",
     "mnist": "MNIST: 60 000 images to train on, 10 000 to test on",
     "cifar10": "CIFAR-10, a copy whose images had been compressed by JPEG: 50 000 to "
-    "train on, 10 000 to test on, with their mirror images around them (96×96 pixels)",
+    "train on, 10 000 to test on",
 }
 LIMITS = {
     **dict.fromkeys(
@@ -68,13 +68,17 @@ def main() -> None:
     tested = models.with_input_shape(model, (side, side, channels))
 
     factors, accuracies = record["factors"], record["accuracies"][record["name"]]
-    images = record["experiment"]["test_limit"] or info.size("test")
+    test, data = record["experiment"], DATA[name]
+    images = test["test_limit"] or info.size("test")
+    seen = test["test_canvas"] or side
+    if seen > side:  # than the images of the data set
+        data += f", extended to {seen}×{seen} pixels"
     pairs = zip(factors, accuracies, strict=True)
     around = {"canvas": side + 2 * max(SHIFTS), "limit": min(SHIFT_IMAGES, images)}
     moved = rescaled_arrays(name, "test", **around, data_dir=options.data_dir)
     shifted = shift_accuracies(tested, *moved, SHIFTS)
     card = models.Card(
-        data=DATA[name],
+        data=data,
         license="apache-2.0",
         command=f"{record['command']} (seed {record['seed']})",
         accuracy={f"{factor:.4g}": round(float(share), 5) for factor, share in pairs},

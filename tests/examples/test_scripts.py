@@ -89,13 +89,14 @@ def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch):
     record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
     record |= {"environment": {}, "name": "both", "factors": [0.5, 2.0]}
     record |= {"accuracies": {"both, one": [0.1, 0.1], "both": [0.7, 0.90001]}}
-    record |= {"experiment": {"test_limit": 20}}
+    record |= {"experiment": {"test_limit": 20, "test_canvas": 60}}
     (run / "results.json").write_text(json.dumps(record), encoding="utf-8")
     main(module, "run", "digits", "--out", ".")
     monkeypatch.setattr(_from_preset, "FOLDER", tmp_path)
     card, loaded = _from_preset.list_presets()["digits"], from_preset("digits")
     assert (card.test_images, card.shift_images) == (20, 3)
     assert card.accuracy == {"0.5": 0.7, "2": 0.90001}
+    assert card.data.endswith("the last 797 to test on, extended to 60×60 pixels")
     images, labels = rescaled_arrays("digits", "test", limit=3)
     right = expected.predict(images, verbose=0).argmax(axis=-1) == labels
     assert card.shift_accuracy["0"] == pytest.approx(right.mean(), abs=1e-3)
