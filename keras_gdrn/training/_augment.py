@@ -164,7 +164,7 @@ def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
 
 
 def jittered(images: np.ndarray, step: int, factors: np.ndarray) -> np.ndarray:
-    """Brightness, contrast, saturation or hue, of each image by its own factor."""
+    """Brightness, contrast, saturation or hue, by a factor for each; the given are lost."""
     has_color = images.shape[-1] == 3
     if step >= 2 and not has_color:
         return images
@@ -177,7 +177,8 @@ def jittered(images: np.ndarray, step: int, factors: np.ndarray) -> np.ndarray:
         if step == 1:
             other = np.mean(other, axis=(1, 2, 3), keepdims=True)
         rest = (np.float32(1.0) - factors) * other
-    images = images * factors + rest
+    images *= factors
+    images += rest
     return np.clip(images, 0.0, 1.0, out=images)
 
 
