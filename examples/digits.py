@@ -22,7 +22,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
-from paper.networks import plain_resnet
+from keras import layers
 
 from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import SIZE_FACTORS, rescaled, rescaled_arrays
@@ -61,7 +61,7 @@ def main() -> None:
         fit(model, recipe, images, seed=options.seed, verbose=2)
 
     keras.utils.set_random_seed(options.seed)
-    cnn = plain_resnet(SHAPE, CLASSES, WIDTHS)
+    cnn = plain_resnet()
     train(cnn, Recipe(epochs=1 if options.quick else 20, batch_size=32))
     results = {"plain CNN": scale_generalization(cnn, tests)}
 
@@ -90,6 +90,30 @@ def main() -> None:
         figure.savefig(options.out / f"{name}.png")
     seconds = time.perf_counter() - start
     print(f"Table and pictures are in {options.out}, after {seconds:.0f} s")
+
+
+def plain_resnet() -> keras.Model:
+    """3x3 convolutions: every other block halves the resolution."""
+
+    def conv_bn(x, filters: int, size: int = 3, strides: int = 1):
+        x = layers.Conv2D(
+            filters, size, strides, padding="same", kernel_initializer="he_uniform"
+        )(x)
+        return layers.BatchNormalization(momentum=0.9, epsilon=1e-5)(x)
+
+    image = keras.Input(SHAPE)
+    x = conv_bn(image, WIDTHS[0])
+    for block, filters in enumerate(WIDTHS[1:]):
+        strides = 2 if block % 2 == 0 else 1
+        y = conv_bn(layers.ReLU()(x), filters, strides=strides)
+        y = conv_bn(layers.ReLU()(y), filters)
+        if strides > 1 or x.shape[-1] != filters:
+            # Not a strided convolution, the same otherwise: the gradient of one of
+            # 1x1 destroys memory in TensorFlow 2.21 on processors with AVX-512.
+            x = conv_bn(layers.MaxPooling2D(1, strides)(x), filters, size=1)
+        x = layers.add([x, y])
+    x = layers.GlobalAveragePooling2D()(layers.ReLU()(x))
+    return keras.Model(image, layers.Dense(CLASSES)(x), name="plain_resnet")
 
 
 if __name__ == "__main__":
