@@ -164,7 +164,7 @@ def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
 
 
 def jittered(images: np.ndarray, step: int, factors: np.ndarray) -> np.ndarray:
-    """Brightness, contrast, saturation or hue, by a factor for each; the given are lost."""
+    """Brightness, contrast, saturation or hue of copies, by a factor for each."""
     has_color = images.shape[-1] == 3
     if step >= 2 and not has_color:
         return images
