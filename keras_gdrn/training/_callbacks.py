@@ -49,9 +49,8 @@ class Run(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs
-        logs["seconds"] = (
-            time.perf_counter() - self.start
-        )  # for the callbacks that follow, too
+        # For the callbacks that follow, too.
+        logs["seconds"] = time.perf_counter() - self.start
         is_finite = self._is_finite(logs)
         if self.check_finite and not is_finite:
             raise FloatingPointError(

@@ -50,17 +50,6 @@ def restore(model: keras.Model, state: State) -> None:
         variable.assign(value)
 
 
-def exists(folder: Path) -> bool:
-    """Whether there is one in the folder of a run, or an error if it was lost."""
-    found = (folder / CHECKPOINT).exists()
-    if not found and (folder / LOG).exists():
-        raise FileExistsError(
-            f"{folder} has the {LOG} of a run, but its checkpoint is gone: copy it "
-            "back from a backup, or choose another folder."
-        )
-    return found
-
-
 def save(model: keras.Model, folder: Path, step: int, rows: list) -> None:
     """Puts the state of a training in the place of the one before."""
     _check_space(model, folder)
@@ -75,12 +64,19 @@ def save(model: keras.Model, folder: Path, step: int, rows: list) -> None:
         digest = _digest(folder, partial.read_bytes())
         with partial.open("ab") as file:
             file.write(_MARK + digest)
-    write_log(folder, rows)
+    _write_log(folder, rows)
 
 
-def load(model: keras.Model, folder: Path) -> State:
-    """Loads weights and optimizer; returns the rest of the state."""
-    path = folder / CHECKPOINT
+def resume(model: keras.Model, folder: Path) -> State:
+    """Loads weights and optimizer, if there are some; returns the rest of the state."""
+    path, log = folder / CHECKPOINT, folder / LOG
+    if not path.exists():
+        if log.exists():
+            raise FileExistsError(
+                f"{folder} has the {LOG} of a run, but its checkpoint is gone: copy it "
+                "back from a backup, or choose another folder."
+            )
+        return State()
     content, _, digest = path.read_bytes().rpartition(_MARK)
     if digest != _digest(folder, content):
         raise OSError(
@@ -93,10 +89,13 @@ def load(model: keras.Model, folder: Path) -> State:
         group: Any = file[_STATE]
         values = group.get("values", {})
         values = [values[str(number)][()] for number in range(len(values))]
-        return State(int(group["step"][()]), json.loads(group["rows"][()]), values)
+        state = State(int(group["step"][()]), json.loads(group["rows"][()]), values)
+    if state.rows:
+        _write_log(folder, state.rows)  # without what came after the checkpoint
+    return state
 
 
-def write_log(folder: Path, rows: list[dict[str, Any]]) -> None:
+def _write_log(folder: Path, rows: list[dict[str, Any]]) -> None:
     """A table with a row for each epoch. Cells that a row does not have are empty.
 
     It is written after the checkpoint: a log without one tells that one was lost.

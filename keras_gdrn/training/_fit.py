@@ -109,9 +109,11 @@ def fit(
         held.enter_context(_devices.synchronized(model, devices))
         state, folder = State(), None
         if out is not None:
-            decided = _settings(model, recipe, batches, class_weight)
-            state = _resume(model, Path(out), decided, held)
             folder = Path(out)
+            decided = _settings(model, recipe, batches, class_weight)
+            held.enter_context(lock_folder(folder))
+            claim_folder(folder, decided)
+            state = _checkpoint.resume(model, folder)
         run = Run(seed, batches.steps, state, folder, checkpoint_minutes, check_finite)
         options["callbacks"] = [run, *keras.tree.flatten([callbacks])]
         _train(model, batches, state.step, recipe.epochs, options)
@@ -152,17 +154,3 @@ def _settings(
         "weights": [f"{w.shape}, {w.trainable}" for w in model.weights],
         "architecture": architecture(model),
     }
-
-
-def _resume(
-    model: keras.Model, folder: Path, decided: dict, held: contextlib.ExitStack
-) -> State:
-    """Locks the folder, and loads its last checkpoint."""
-    held.enter_context(lock_folder(folder))
-    claim_folder(folder, decided)
-    if not _checkpoint.exists(folder):
-        return State()
-    state = _checkpoint.load(model, folder)
-    if state.rows:
-        _checkpoint.write_log(folder, state.rows)  # without what came after it
-    return state
