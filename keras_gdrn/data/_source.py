@@ -5,7 +5,7 @@ import itertools
 import math
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,24 +16,8 @@ if TYPE_CHECKING:
 CHUNK = 256
 
 
-class Source(Protocol):
-    """Images that are read by their numbers."""
-
-    def __len__(self) -> int:
-        """The number of images."""
-        ...
-
-    def rows(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The images of these numbers and their labels, perhaps weights too."""
-        ...
-
-    def identity(self) -> Any:
-        """What tells them from other images, for JSON."""
-        ...
-
-
 class ArraySource:
-    """Arrays of images, labels and, if need be, weights."""
+    """Images, their labels and, if need be, weights, in arrays."""
 
     def __init__(self, *arrays: np.ndarray):
         counts = [len(array) for array in arrays]
@@ -47,10 +31,12 @@ class ArraySource:
     def __len__(self) -> int:
         return len(self.arrays[0])
 
-    def rows(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
+    def rows(self, index: Any) -> tuple[np.ndarray, ...]:
+        """The images of these numbers, their labels and, if any, weights."""
         return tuple(array[index] for array in self.arrays)
 
     def identity(self) -> Any:
+        """What tells them from other images, for JSON."""
         flat = [np.ascontiguousarray(array).reshape(-1) for array in self.arrays]
         sums = [f"{zlib.crc32(array.view('uint8').data):08x}" for array in flat]
         pairs = zip(self.arrays, sums, strict=True)
@@ -77,7 +63,7 @@ def order(seed: int, epoch: int, count: int) -> np.ndarray:
 
 
 def as_dataset(
-    source: Source, batch_size: int | None, shuffle: bool, seed: int
+    source: ArraySource, batch_size: int | None, shuffle: bool, seed: int
 ) -> "tf.data.Dataset":
     """Batches of a source, or single images; shuffled anew in each iteration.
 

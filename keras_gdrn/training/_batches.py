@@ -13,18 +13,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_gdrn.data._source import (
-    ArraySource,
-    Source,
-    generator,
-    mapped,
-    order,
-    untuned,
-)
+from keras_gdrn.data._source import ArraySource, generator, mapped, order, untuned
 from keras_gdrn.training._augment import NUMBERS, Augmentation, augmented
 from keras_gdrn.training._sources import (
     CHECKED,
     BatchStream,
+    ItemSource,
     as_arrays,
     as_targets,
     checked_images,
@@ -50,7 +44,7 @@ class Batches:
 
     def __init__(
         self,
-        source: Source | BatchStream,
+        source: ArraySource | ItemSource | BatchStream,
         size: int,  # of a batch; the last one may be smaller
         model_shape: tuple,
         classes: int,

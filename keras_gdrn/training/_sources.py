@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_gdrn.data._imresize import OVERSHOOT
-from keras_gdrn.data._source import ArraySource, Source
+from keras_gdrn.data._source import ArraySource
 
 # Digits of scikit-learn reach 16, images of 8 bits 255. Standardized images stay
 # below this, even where one pixel in 200 is ink.
@@ -25,7 +25,7 @@ _WANTED = (
 
 
 class ItemSource:
-    """A data set of single images that are read by number, one after the other."""
+    """As `ArraySource`, of a data set of single images that are read one by one."""
 
     def __init__(self, data: Any):
         self.data = data
@@ -71,7 +71,7 @@ class BatchStream:
         return f"{type(self.data).__name__} of {self.steps} batches {spec}".strip()
 
 
-def as_source(data: Any) -> Source | BatchStream:
+def as_source(data: Any) -> ArraySource | ItemSource | BatchStream:
     """What `fit` takes, read by number where that is possible."""
     if issubclass(type(data), tuple) and len(data) in (2, 3):
         arrays = [np.asarray(part) for part in data]
