@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, is_integer
-from keras_gdrn.data import _stir_made
 from keras_gdrn.data._source import ArraySource, as_dataset
-from keras_gdrn.data._stir_file import SIDE, SIZES, read_published
+from keras_gdrn.data._stir_images import SIDE, SIZES, emoji, mnist, read_published
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -187,9 +186,9 @@ class StirSource(ArraySource):
         if file is not None:
             images, labels = read_published(file, CLASSES[name], index, rows)
         elif name == "emoji":
-            images, labels = _stir_made.emoji(index, rows)
+            images, labels = emoji(index, rows)
         elif name == "mnist":
-            images, labels = _stir_made.mnist(index, rows, data_dir, download)
+            images, labels = mnist(index, rows, data_dir, download)
         else:
             raise ValueError(
                 f"`file` must be the published {name}.npz, from {RECORD}: only emoji "

@@ -10,7 +10,7 @@ import pytest
 from keras_gdrn.data import (
     STIR_SCENARIOS,
     STIR_SIZES,
-    _stir_made,
+    _stir_images,
     stir,
     stir_arrays,
     stir_published,
@@ -93,7 +93,7 @@ BY_SCIKIT_IMAGE = {
 @pytest.mark.parametrize("size", BY_SCIKIT_IMAGE)
 def test_digits_are_made_as_by_the_described_tools(size):
     digits = np.random.RandomState(0).randint(0, 256, (10, 28, 28))
-    deviations = _stir_made._placed(digits, size, 0).std((0, 2))[4::8]
+    deviations = _stir_images._placed(digits, size, 0).std((0, 2))[4::8]
     np.testing.assert_allclose(deviations, BY_SCIKIT_IMAGE[size], atol=0.03)
 
 

@@ -1,4 +1,4 @@
-"""The emoji and the MNIST digits of STIR, made as the publication describes it."""
+"""The images of STIR: from the published files, or made as these are described."""
 
 import functools
 import lzma
@@ -8,14 +8,46 @@ from pathlib import Path
 import numpy as np
 from scipy import ndimage
 
-from keras_gdrn.data._load import original_arrays
-from keras_gdrn.data._stir_file import SIDE, SIZES, SPLITS, Arrays
+from keras_gdrn.data._load import Arrays, original_arrays
 
+# Training, validation and test; sizes from 64 down to 17; side of an image.
+SPLITS, SIZES, SIDE = 3, 48, 64
 # The 36 icons at each size; LICENSE.md beside them tells where they are from.
 ICONS = Path(__file__).parent / "stir" / "emoji.xz"
 EMOJI, DIGITS = 36, 10
 # Images of each digit in each split.
 INSTANCES = 50
+
+
+def read_published(
+    file: str | os.PathLike, classes: int, split: int, rows: list[int]
+) -> Arrays:
+    """Images `(N, 64, 64, C)` uint8 and labels, of a file's split and rows of sizes."""
+    path = Path(file).expanduser()
+    with path.open("rb") as opened:  # NumPy would not close one that is damaged
+        try:
+            content = np.load(opened, allow_pickle=False)
+            images, labels = content["imgs"], content["lbls"]
+        except Exception as error:  # NumPy lets through whatever damage raises
+            raise ValueError(
+                f"{path} is no .npz file with arrays `imgs` and `lbls`: {error}"
+            ) from error
+    image = (SIDE, SIDE, 3) if images.shape[-1:] == (3,) else (SIDE, SIDE)
+    found = np.unique(labels)
+    if (
+        labels.shape[:2] != (SPLITS, SIZES)
+        or images.shape != (*labels.shape, *image)
+        or images.dtype != np.uint8
+        or not np.array_equal(found, np.arange(classes))
+    ):
+        raise ValueError(
+            f"{path}: `imgs` must be uint8 ({SPLITS}, {SIZES}, …, {SIDE}, {SIDE}), in "
+            f"color (…, 3), with a label of 0 to {classes - 1} in `lbls` for each: is "
+            f"it the file of another data set? Received: {images.dtype} "
+            f"{images.shape} with labels {labels.shape} of {len(found)} classes"
+        )
+    images, labels = images[split, rows], labels[split, rows]
+    return images.reshape(-1, SIDE, SIDE, 3 if image[2:] else 1), labels.ravel()
 
 
 def emoji(split: int, rows: list[int]) -> Arrays:
