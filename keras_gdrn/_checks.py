@@ -150,10 +150,6 @@ def check_reach(sigma: float, sizes: Sequence[int | None]) -> None:
         )
 
 
-def check_factor(factor: Any) -> float:
-    return check_positive("factor", factor)
-
-
 def check_canvas(canvas: Any) -> tuple[int, int]:
     """`canvas` as (height, width)."""
     pair = canvas if isinstance(canvas, (tuple, list)) else (canvas, canvas)

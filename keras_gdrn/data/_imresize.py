@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from keras_gdrn._checks import check_canvas, check_choice, check_factor
+from keras_gdrn._checks import check_canvas, check_choice, check_positive
 from keras_gdrn.data._separable import apply_matrices, as_images, image_size
 
 # The cubic carries values of [0, 1] to [-0.282, 1.282] at most: its negative weights
@@ -59,7 +59,7 @@ def imresize(images: Any, factor: float) -> Any:
     >>> imresize(np.zeros((32, 32, 3)), 2 ** (1 / 4)).shape
     (39, 39, 3)
     """
-    factor = check_factor(factor)
+    factor = check_positive("factor", factor)
     images = as_images(images)
     sizes = image_size(images)
     return apply_matrices(
@@ -109,7 +109,7 @@ def rescale(
     >>> rescale(np.zeros((32, 32, 3)), 2 ** (1 / 4), 64, "mirror").shape
     (64, 64, 3)
     """
-    factor = check_factor(factor)
+    factor = check_positive("factor", factor)
     sides = check_canvas(canvas)
     check_choice("extension", extension, get_args(Extension))
     images = as_images(images)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_gdrn._checks import check_canvas, check_count, check_factor
+from keras_gdrn._checks import check_canvas, check_count, check_positive
 from keras_gdrn.data._datasets import dataset_info
 from keras_gdrn.data._imresize import rescale
 from keras_gdrn.data._load import original_arrays
@@ -130,7 +130,7 @@ class RescaledSource(ArraySource):
         self.info = info = dataset_info(name)
         default = info.test_canvas if split == "test" else info.canvas
         self.size = check_canvas(default if canvas is None else canvas)
-        self.factor = check_factor(factor)
+        self.factor = check_positive("factor", factor)
         options = {"limit": limit, "data_dir": data_dir, "download": download}
         super().__init__(*original_arrays(name, split, **options))
 

@@ -7,9 +7,9 @@ import keras
 
 from keras_gdrn._checks import (
     check_input_shape,
+    check_number,
     check_positive,
     check_positive_integer,
-    is_integer,
     takes_keywords_of,
 )
 from keras_gdrn.layers import (
@@ -93,7 +93,7 @@ def scale_channel(
     widths = _checked_widths(widths)
     ratio = check_positive("ratio", ratio)
     blocks = len(widths) - 1
-    _check_separable_blocks(separable_blocks, blocks)
+    check_number("separable_blocks", separable_blocks, whole=True, highest=blocks)
     _check_convolution(convolution)
     # The input is (*spatial, channels), whatever Keras' own setting.
     common = {**convolution, "order": order, "data_format": "channels_last"}
@@ -210,14 +210,6 @@ def _warn_of_no_channels(input_shape) -> None:
             "An image has three: (height, width, channels). "
             f"Received: input_shape={input_shape}",
             stacklevel=4,
-        )
-
-
-def _check_separable_blocks(number, blocks: int) -> None:
-    if not is_integer(number) or not 0 <= number <= blocks:
-        raise ValueError(
-            f"`separable_blocks` must be an integer between 0 and {blocks}, the number "
-            f"of blocks. Received: separable_blocks={number!r}"
         )
 
 
