@@ -16,7 +16,7 @@ from keras_gdrn.evaluation._test_data import (
 )
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import only_layer
-from keras_gdrn.models._transfer import with_input_of
+from keras_gdrn.models._graph import with_input_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -9,14 +9,15 @@ from keras_gdrn.models._architectures import (
 from keras_gdrn.models._builders import gauss_der_resnet, scale_channel
 from keras_gdrn.models._card import Card
 from keras_gdrn.models._classify import Answer, classify, decode_predictions
-from keras_gdrn.models._copies import only_layer
-from keras_gdrn.models._first_and_last import with_classes, with_preprocess
 from keras_gdrn.models._from_preset import from_preset, list_presets, save_to_preset
+from keras_gdrn.models._graph import only_layer
 from keras_gdrn.models._head import HEAD_INITIALIZERS, head_initializers
 from keras_gdrn.models._preprocess import Preprocess
 from keras_gdrn.models._transfer import (
     feature_extractor,
+    with_classes,
     with_input_shape,
+    with_preprocess,
     with_sigma0,
 )
 

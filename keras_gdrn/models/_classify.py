@@ -11,9 +11,8 @@ from keras import ops
 
 from keras_gdrn._checks import check_positive, check_positive_integer
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models._copies import only_layer
+from keras_gdrn.models._graph import only_layer, with_input_of
 from keras_gdrn.models._preprocess import Preprocess
-from keras_gdrn.models._transfer import with_input_of
 
 BATCH = 32
 

@@ -16,10 +16,9 @@ from keras_gdrn._checks import takes_keywords_of
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
 from keras_gdrn.models._architectures import ARCHITECTURES
 from keras_gdrn.models._card import FILE, README, Card, read_card, write_card
-from keras_gdrn.models._copies import only_layer
-from keras_gdrn.models._first_and_last import with_classes
+from keras_gdrn.models._graph import only_layer, replace_layers
 from keras_gdrn.models._preprocess import Preprocess
-from keras_gdrn.models._transfer import replace_layers, with_input_shape, with_sigma0
+from keras_gdrn.models._transfer import with_classes, with_input_shape, with_sigma0
 
 FOLDER = Path(__file__).parent / "trained"
 WEIGHTS = "model.weights.h5"  # as Keras calls them

@@ -1,13 +1,19 @@
-"""The same weights at other scales, on images of another size, or up to a layer."""
+"""The same weights at other scales, on other images, for other classes or in part."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import keras
 
-from keras_gdrn._checks import check_input_shape
-from keras_gdrn.layers import ScaleChannels
-from keras_gdrn.models._copies import only_layer, scale_channels_like
+from keras_gdrn._checks import check_input_shape, check_positive_integer, is_integer
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
+from keras_gdrn.models._graph import (
+    image_like,
+    only_layer,
+    replace_layers,
+    scale_channels_like,
+    tensors_of,
+)
+from keras_gdrn.models._head import head_initializers
 from keras_gdrn.models._preprocess import Preprocess
 
 
@@ -61,7 +67,7 @@ def with_sigma0(
             return scale_channels_like(layer, sigma0=sigma0, **changes)
         return layer
 
-    return _rebuilt(model, image, rescaled)
+    return keras.models.clone_model(model, input_tensors=image, clone_function=rescaled)
 
 
 def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
@@ -81,35 +87,69 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
     return replace_layers(model, lambda layer: layer, shape)
 
 
-def replace_layers(
-    model: keras.Model,
-    replace: Callable[[Any], Any],
-    input_shape: tuple | None = None,
-) -> keras.Model:
-    """A model with each layer replaced, also those that its `ScaleChannels` apply.
+def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Model:
+    """The model for other classes: the last layer begins anew, and others are shared.
 
     Args:
-        model: Functional model with one input.
-        replace: What stands for a layer, given it; the layer itself shares its weights.
-        input_shape: Shape of an image; by default the model's, and that of each
-            network that it applies.
+        model: Functional model that applies one `ScaleChannels` to a functional model
+            whose last `GaussDerConv` has a map for each class, such as those of
+            `from_preset` and `gauss_der_resnet`.
+        classes: Number of classes, or their names, which its `Preprocess` then has.
+
+    Returns:
+        Functional model like `model`, with a last layer that begins as
+        `head_initializers` says.
+
+    Raises:
+        ValueError: If `model` is of another kind, or there is no class.
+
+    Example:
+
+    >>> with_classes(from_preset("digits"), ["disc", "square"]).output_shape
+    (None, 2)
     """
-    if input_shape is not None:
-        _check_same_kind(model, input_shape)
+    names = () if is_integer(classes) else tuple(classes)  # type: ignore[arg-type]
+    count = check_positive_integer("classes", len(names) or classes)
+    head = _head(model)
 
-    def replaced(layer):
-        if not isinstance(layer, ScaleChannels):
-            if isinstance(layer, Preprocess):  # knows the shape that it was built for
-                layer = Preprocess.from_config(layer.get_config())
-            return replace(layer)
-        network = layer.network
-        if isinstance(network, keras.Model):
-            # A layer before may have changed the number of channels.
-            inner = input_shape and (*input_shape[:-1], image_shape(network)[-1])
-            network = replace_layers(network, replace, inner)
-        return scale_channels_like(layer, network=network)
+    def for_classes(layer):
+        if layer is head:
+            begin = head_initializers(zero_order=head.zero_order)
+            config = {**head.get_config(), "filters": count, **begin}
+            return type(head).from_config(config)
+        if isinstance(layer, Preprocess):
+            return Preprocess.from_config({**layer.get_config(), "class_names": names})
+        return layer
 
-    return _rebuilt(model, image_like(model, input_shape), replaced)
+    return replace_layers(model, for_classes)
+
+
+def with_preprocess(model: keras.Model, preprocess: Preprocess) -> keras.Model:
+    """The model with a `Preprocess` before all else; all weights are shared with it.
+
+    Args:
+        model: Functional model that takes images with values of 0 to 1.
+        preprocess: The layer, instead of the model's own if it has one.
+
+    Returns:
+        Functional model like `model`, that takes images of 0 to 255 too.
+
+    Raises:
+        ValueError: If `model` is not functional, or has more than one input.
+
+    Example:
+
+    >>> network = gauss_der_resnet((64, 64, 3), 2, [16, 32], 1.2, sigma0=[0.5, 1, 2])
+    >>> with_preprocess(network, Preprocess(["cat", "dog"], 32)).layers[1].name
+    'preprocess'
+    """
+    image = image_like(model)
+    if any(isinstance(layer, Preprocess) for layer in model.layers):
+        return replace_layers(
+            model, lambda x: preprocess if isinstance(x, Preprocess) else x
+        )
+    scores, _ = tensors_of(model, preprocess(image))
+    return keras.Model(image, scores, name=model.name)
 
 
 def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
@@ -153,62 +193,14 @@ def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
     return keras.Model(image, applied(given), name=f"{model.name}_{channels.name}")
 
 
-def with_input_of(model: keras.Model, layer: keras.layers.Layer) -> keras.Model:
-    """The model, which gives what one of its layers is given before its own output."""
-    image = image_like(model)
-    output, tensors = tensors_of(model, image)
-    return keras.Model(image, [tensors[layer.name][0], output])
-
-
-def tensors_of(model: keras.Model, image: Any) -> tuple[Any, dict[str, tuple]]:
-    """A model's output, and what each of its layers is given and gives, by its name.
-
-    Anew for `image`, as the tensors of layers that models share are not one model's.
-    """
-    found = {}
-
-    def recorded(layer):
-        def call(*args, **kwargs):
-            output = layer(*args, **kwargs)
-            found[layer.name] = args[0] if args else None, output
-            return output
-
-        return call
-
-    graph = model._functional if isinstance(model, keras.Sequential) else model
-    output = graph._run_through_graph([image], operation_fn=recorded)
-    return output, found
-
-
-def _rebuilt(model: keras.Model, image: Any, replace: Callable) -> keras.Model:
-    return keras.models.clone_model(model, input_tensors=image, clone_function=replace)
-
-
-def image_shape(model: keras.Model) -> tuple:
-    inputs = getattr(model, "inputs", None) or []
-    if len(inputs) != 1:
+def _head(model: keras.Model) -> GaussDerConv:
+    network = only_layer(model, ScaleChannels).network
+    inner = getattr(network, "layers", [])
+    found = [layer for layer in inner if isinstance(layer, GaussDerConv)]
+    if not found or found[-1].filters != network.output_shape[-1]:
         raise ValueError(
-            "`model` must be a functional model with one input, as "
-            "`keras.Model(image, scores)` makes it. "
-            f"Received: model={model!r} of type {type(model).__name__}"
+            "`model` must apply `ScaleChannels` to a network whose last `GaussDerConv` "
+            f"has a map for each class. Received: a model {model.name!r} whose network "
+            f"{network.name!r} has none"
         )
-    return tuple(inputs[0].shape[1:])
-
-
-def image_like(model: keras.Model, input_shape: tuple | None = None) -> Any:
-    """An input of the model's name and dtype, and shape unless another is given."""
-    input_shape = input_shape or image_shape(model)
-    (source,) = model.inputs
-    # The tensor's own name is another one, unless the input was given a name.
-    name = source._keras_history.operation.name
-    return keras.Input(tuple(input_shape), dtype=source.dtype, name=name)
-
-
-def _check_same_kind(model: keras.Model, input_shape: tuple) -> None:
-    expected = image_shape(model)
-    if len(input_shape) != len(expected) or input_shape[-1] != expected[-1]:
-        raise ValueError(
-            f"`input_shape` must have {len(expected)} dimensions and {expected[-1]} "
-            f"channels, the last of them, as the model's {expected}. "
-            f"Received: input_shape={input_shape}"
-        )
+    return found[-1]

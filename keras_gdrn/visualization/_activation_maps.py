@@ -14,7 +14,7 @@ from keras_gdrn.models import (
     with_input_shape,
     with_sigma0,
 )
-from keras_gdrn.models._transfer import image_shape
+from keras_gdrn.models._graph import image_shape
 
 
 def activation_maps(
