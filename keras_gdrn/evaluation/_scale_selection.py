@@ -137,18 +137,13 @@ def _decisions(
                 "with labels and batches without"
             )
         pooled = as_scores(output)
-        shares.append(_shares_of_predicted(np.asarray(scores), pooled, pooling))
+        predicted = np.argmax(pooled, axis=-1)[:, None, None]
+        of_predicted = np.take_along_axis(np.asarray(scores), predicted, axis=-1)
+        shares.append(scale_shares(of_predicted[..., 0], pooling))
         if labels is not None:
             correct.append(are_correct(pooled, labels))
     accuracy = float(np.mean(np.concatenate(correct))) if correct else None
     return np.concatenate(shares).mean(axis=0), accuracy
-
-
-def _shares_of_predicted(
-    scores: np.ndarray, pooled: np.ndarray, pooling: str
-) -> np.ndarray:
-    predicted = np.argmax(pooled, axis=-1)[:, None, None]
-    return scale_shares(np.take_along_axis(scores, predicted, axis=-1)[..., 0], pooling)
 
 
 def _scorer(model: keras.Model) -> tuple[keras.Model, str, np.ndarray]:

@@ -16,13 +16,24 @@ def at_each_factor(
     evaluate: Callable[[Any], Any], datasets: Mapping[float, Any]
 ) -> tuple[np.ndarray, list]:
     """The size factors, ascending, and what `evaluate` finds in the data of each."""
-    tests, results = _ascending(datasets), []
-    for factor, data in tests.items():
+    if not isinstance(datasets, Mapping) or not datasets:
+        raise ValueError(
+            "`datasets` must map at least one size factor to its test data. "
+            f"Received: datasets={datasets!r}"
+        )
+    for factor in datasets:
+        if not is_positive(factor):
+            raise ValueError(
+                "The keys of `datasets` must be positive, finite size factors. "
+                f"Received: {factor!r}"
+            )
+    factors, results = sorted(datasets), []
+    for factor in factors:
         try:
-            results.append(evaluate(data))
+            results.append(evaluate(datasets[factor]))
         except ValueError as error:
-            raise ValueError(f"At size factor {factor:g}: {error}") from error
-    return np.array(list(tests)), results
+            raise ValueError(f"At size factor {float(factor):g}: {error}") from error
+    return np.array(factors, "float64"), results
 
 
 def check_datasets(model: keras.Model, datasets: Mapping[float, Any]) -> None:
@@ -119,21 +130,6 @@ def as_classes(labels: Any, shape: tuple[int, ...]) -> np.ndarray:
             f"Received: labels of shape {labels.shape}"
         )
     return np.argmax(as_targets(labels, classes), axis=-1)
-
-
-def _ascending(datasets: Mapping[float, Any]) -> dict[float, Any]:
-    if not isinstance(datasets, Mapping) or not datasets:
-        raise ValueError(
-            "`datasets` must map at least one size factor to its test data. "
-            f"Received: datasets={datasets!r}"
-        )
-    for factor in datasets:
-        if not is_positive(factor):
-            raise ValueError(
-                "The keys of `datasets` must be positive, finite size factors. "
-                f"Received: {factor!r}"
-            )
-    return {float(factor): datasets[factor] for factor in sorted(datasets)}
 
 
 def _batches(data: Any, batch_size: int) -> Iterable:
