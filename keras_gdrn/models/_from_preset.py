@@ -36,7 +36,8 @@ def list_presets() -> dict[str, Card]:
     >>> list_presets()["mnist"].accuracy["0.5"]
     0.9925
     """
-    return {path.parent.name: read_card(path.parent) for path in _cards()}
+    folders = sorted(path.parent for path in FOLDER.glob(f"*/{FILE}"))
+    return {folder.name: read_card(folder) for folder in folders}
 
 
 @takes_keywords_of()
@@ -161,7 +162,7 @@ def _completed(card: Card, model: keras.Model, weights: Path) -> Card:
 
 
 def _loaded(preset: str | os.PathLike) -> keras.Model:
-    names = [path.parent.name for path in _cards()]
+    names = list(list_presets())
     path = FOLDER / preset if preset in names else Path(preset)
     if str(preset).startswith(HUB):
         return keras.saving.load_model(preset, compile=False)
@@ -185,10 +186,6 @@ def _check_weights(folder: Path) -> None:
             f"The weights {folder / WEIGHTS} are damaged, or not those of the card: "
             f"their SHA-256 is {found}, not {expected}. Install or download them anew"
         )
-
-
-def _cards() -> list[Path]:
-    return sorted(FOLDER.glob(f"*/{FILE}"))
 
 
 def _checksum(file: Path) -> str:
