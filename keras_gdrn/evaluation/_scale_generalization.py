@@ -61,15 +61,11 @@ def scale_generalization(
     >>> scale_generalization(model, tests).accuracies.shape
     (9,)
     """
-    factors, accuracies = at_each_factor(
-        lambda data: _accuracy(model, data, batch_size), datasets
-    )
+
+    def accuracy(data: Any) -> float:
+        batches = predictions(model, data, batch_size)
+        correct = [are_correct(as_scores(output), labels) for output, labels in batches]
+        return float(np.mean(np.concatenate(correct)))
+
+    factors, accuracies = at_each_factor(accuracy, datasets)
     return ScaleGeneralization(factors, np.array(accuracies))
-
-
-def _accuracy(model: keras.Model, data: Any, batch_size: int) -> float:
-    correct = [
-        are_correct(as_scores(output), labels)
-        for output, labels in predictions(model, data, batch_size)
-    ]
-    return float(np.mean(np.concatenate(correct)))

@@ -42,16 +42,16 @@ def check_datasets(model: keras.Model, datasets: Mapping[float, Any]) -> None:
     Arrays are checked whole, of other data the first batch, unless reading it would
     take it away.
     """
-    at_each_factor(lambda data: _check(model, data), datasets)
 
+    def check(data: Any) -> None:
+        if isinstance(data, Iterator):
+            return
+        first = None if isinstance(data, tuple) else 1
+        for images, labels in itertools.islice(_read(model, data, CHECKED), first):
+            checked_images(images)
+            as_classes(labels, (len(images), model.output_shape[-1]))
 
-def _check(model: keras.Model, data: Any) -> None:
-    if isinstance(data, Iterator):
-        return
-    first = None if isinstance(data, tuple) else 1
-    for images, labels in itertools.islice(_read(model, data, CHECKED), first):
-        checked_images(images)
-        as_classes(labels, (len(images), model.output_shape[-1]))
+    at_each_factor(check, datasets)
 
 
 def predictions(
