@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_choice, check_positive
-from keras_gdrn.data._separable import apply_matrices, as_images, image_size
+from keras_gdrn.data._separable import apply_matrices, as_images
 
 # The cubic carries values of [0, 1] to [-0.282, 1.282] at most: its negative weights
 # sum to 1/8 on an axis, its positive ones to 9/8.
@@ -59,12 +59,7 @@ def imresize(images: Any, factor: float) -> Any:
     >>> imresize(np.zeros((32, 32, 3)), 2 ** (1 / 4)).shape
     (39, 39, 3)
     """
-    factor = check_positive("factor", factor)
-    images = as_images(images)
-    sizes = image_size(images)
-    return apply_matrices(
-        images, *(canvas_matrix(n, factor, ceil(factor * n)) for n in sizes)
-    )
+    return _resized(images, factor, None, "zero")
 
 
 def rescale(
@@ -109,19 +104,26 @@ def rescale(
     >>> rescale(np.zeros((32, 32, 3)), 2 ** (1 / 4), 64, "mirror").shape
     (64, 64, 3)
     """
-    factor = check_positive("factor", factor)
-    sides = check_canvas(canvas)
     check_choice("extension", extension, get_args(Extension))
+    return _resized(images, factor, check_canvas(canvas), extension)
+
+
+def _resized(
+    images: Any, factor: float, canvas: tuple[int, int] | None, extension: Extension
+) -> Any:
+    """Images on a canvas, or on one of their own size."""
+    factor = check_positive("factor", factor)
     images = as_images(images)
-    axes = zip(image_size(images), sides, strict=True)
-    return apply_matrices(
-        images, *(canvas_matrix(n, factor, side, extension) for n, side in axes)
-    )
+    sizes = images.shape[1:3] if len(images.shape) == 4 else images.shape[:2]
+    sides = canvas or [ceil(factor * size) for size in sizes]
+    pairs = zip(sizes, sides, strict=True)
+    matrices = [canvas_matrix(n, side, factor, extension) for n, side in pairs]
+    return apply_matrices(images, *matrices)
 
 
 @lru_cache(maxsize=256)
 def canvas_matrix(
-    size: int, factor: float, canvas: int, extension: Extension = "zero"
+    size: int, canvas: int, factor: float, extension: Extension
 ) -> np.ndarray:
     """Weights `(canvas, size)` that resize an axis and center it, float64, read-only.
 

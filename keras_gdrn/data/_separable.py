@@ -71,12 +71,6 @@ def as_images(images: Any) -> Any:
     return images
 
 
-def image_size(images: Any) -> tuple[int, int]:
-    """Height and width of `(H, W)`, `(H, W, C)` or `(N, H, W, C)`."""
-    first = 1 if len(images.shape) == 4 else 0
-    return images.shape[first], images.shape[first + 1]
-
-
 def is_tensor(images: Any) -> bool:
     """Whether `images` is a TensorFlow tensor; does not import TensorFlow."""
     tensorflow = sys.modules.get("tensorflow")
