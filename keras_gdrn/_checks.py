@@ -45,7 +45,7 @@ def takes_keywords_of(
 
     Args:
         *others: What the keywords go to.
-        refused: Keywords of theirs that the function refuses itself.
+        refused: Keywords of theirs that cannot be given.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -70,15 +70,20 @@ def check_keywords(
         for function in accepting
         for parameter in inspect.signature(function).parameters.values()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and parameter.name not in refused
     ]
-    for keyword in given:
+    for keyword, value in given.items():
+        if keyword in refused:
+            raise ValueError(
+                f"`{keyword}` is decided by `{name}` and cannot be given. "
+                f"Received: {keyword}={value!r}"
+            )
         if keyword not in accepted:
-            candidates = [other for other in accepted if other not in refused]
-            near = difflib.get_close_matches(keyword, candidates, n=1)
+            near = difflib.get_close_matches(keyword, accepted, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise ValueError(
                 f"`{name}` has no argument `{keyword}`.{hint} "
-                f"Received: { ({keyword: given[keyword]}) }"
+                f"Received: { ({keyword: value}) }"
             )
 
 

@@ -94,7 +94,6 @@ def scale_channel(
     ratio = check_positive("ratio", ratio)
     blocks = len(widths) - 1
     check_number("separable_blocks", separable_blocks, whole=True, highest=blocks)
-    _check_convolution(convolution)
     # The input is (*spatial, channels), whatever Keras' own setting.
     common = {**convolution, "order": order, "data_format": "channels_last"}
 
@@ -211,12 +210,3 @@ def _warn_of_no_channels(input_shape) -> None:
             f"Received: input_shape={input_shape}",
             stacklevel=4,
         )
-
-
-def _check_convolution(convolution: dict) -> None:
-    for name in DECIDED:
-        if name in convolution:
-            raise ValueError(
-                f"`{name}` is decided by the architecture and cannot be given. "
-                f"Received: {name}={convolution[name]!r}"
-            )
