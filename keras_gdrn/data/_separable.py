@@ -13,13 +13,7 @@ CHUNK = 2**21
 def apply_matrices(images: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """`rows @ image @ columns.T` for each image and channel, computed in float64.
 
-    Args:
-        images: `(H, W)`, `(H, W, C)` or `(N, H, W, C)`, from `as_images`.
-        rows: `(height, H)`.
-        columns: `(width, W)`.
-
-    Returns:
-        `(height, width)`, `(height, width, C)` or `(N, height, width, C)`, float32.
+    Images are `(H, W)`, `(H, W, C)` or `(N, H, W, C)`; so is the result, in float32.
     """
     rank = len(images.shape)
     if rank == 2:

@@ -29,13 +29,8 @@ def cluster(
     """Ray at an address, or on this machine until the context ends.
 
     If this process has called `ray.init` already, that one is used, and left running.
-
-    Args:
-        address, parallel, cpus, gpus: As `search_on_ray`, where `None` is the default.
-
-    Yields:
-        Ray, `run_one_trial` as a task of it, and a function that tells how many to run
-        at the same time. (Machines may come and go.)
+    Yields Ray, `run_one_trial` as a task of it, and a function that tells how many to
+    run at the same time. (Machines may come and go.)
     """
     ray, is_ours = _started(address, math.ceil((parallel or 1) * (cpus or 1)))
     try:
