@@ -54,7 +54,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    recipe = Recipe(epochs=1 if options.quick else 6, batch_size=24)
+    recipe = Recipe(epochs=1 if options.quick else 8, batch_size=24)
     sizes = TESTED[::4] if options.quick else TESTED
 
     keras.utils.set_random_seed(options.seed)
@@ -66,7 +66,6 @@ def main() -> None:
         sigma0=SCALES[1:3],
         spatial_selection="max",
         head_initializer="he_uniform",
-        subpixel=False,  # as in the study of STIR
     )
     small = TRAINED[::8] if options.quick else TRAINED
     # What is black around them is left out, which saves time.

@@ -1,19 +1,22 @@
-"""A network that knows objects in the center learns to find them anywhere.
+"""A network that knows objects in the center learns to find them elsewhere.
 
-    python benchmarks/studies/anywhere.py cifar10 --data-dir ~/tensorflow_datasets
+    python benchmarks/studies/anywhere.py digits
+    python benchmarks/studies/anywhere.py cifar10 --shifted 12
 
-Trains a network of `from_preset` on, with the spatial maximum in place of the center:
-one scale channel first, then all of them on some of the images. Tests it at nine size
-factors and, at size factor 1, on images that are moved along both axes, with their
-surroundings; beside it the same weights as they were, with central selection and with
-the maximum. Prints a table, and saves the network and its card to `--out` for
-`from_preset`. Again the same command: it goes on.
+Trains a network of `from_preset` on, with the spatial maximum in place of the center
+or, `--shifted`, on images that are moved by up to so many pixels, which costs less, and
+finds what is not far off. One scale channel comes first, then all of them on some of
+the images. Tests it at nine size factors and, at size factor 1, on images that are
+moved along both axes, with their surroundings; beside it the same weights as they were.
+Prints a table, and saves the network and its card to `--out` for `from_preset`. Again
+the same command: it goes on.
 """
 
 import argparse
 import datetime
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -41,34 +44,41 @@ AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 def trained(options) -> keras.Model:
     """On one scale channel, then, on fewer images, on all."""
-    model = from_preset(options.name, spatial_selection="max")
-    sigma0, side = only_layer(model, ScaleChannels).sigma0, model.input_shape[1]
+    model = from_preset(options.name, **selection(options))
+    sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
     augmentation = AUGMENTATION.get(options.name, Augmentation())
+    if options.shifted:
+        augmentation = replace(augmentation, padding=options.shifted)
 
     def recipe(epochs: int, rate: float) -> Recipe:
         how = {"learning_rate": rate, "augmentation": augmentation}
         return Recipe(epochs, options.batch_size, **how)
 
     def images(stage: Stage):
-        limit = options.limit if len(stage.sigma0 or ()) == 1 else options.joint_limit
-        where = {"canvas": side, "limit": limit, "data_dir": options.data_dir}
-        return rescaled(options.name, "train", **where)
+        limit = options.limit if stage is one else options.joint_limit
+        where = {"canvas": stage.input_shape[0], "data_dir": options.data_dir}
+        return rescaled(options.name, "train+validation", limit=limit, **where)
 
-    stages = [
-        Stage("one_channel", recipe(options.epochs, options.learning_rate), (1.0,)),
-        Stage("all_channels", recipe(1, options.learning_rate / 2), sigma0),
-    ]
+    epochs, rate, side = options.epochs, options.learning_rate, options.canvas
+    small = (side, side, shape[-1]) if side else shape
+    one = Stage("one_channel", recipe(epochs, rate), (1.0,), small)
+    stages = [one, Stage("all_channels", recipe(1, rate / 2), sigma0, shape)]
     out = {"out": options.out / "training", "seed": options.seed, "verbose": 2}
     return train_in_stages(model, stages, images, **out)
+
+
+def selection(options) -> dict[str, str]:
+    return {} if options.shifted else {"spatial_selection": "max"}
 
 
 def tested(model: keras.Model, options) -> tuple[dict, dict, int]:
     """Accuracies by size factor and by shift, each of so many images."""
     name, info = options.name, DATASETS[options.name]
     where = {"limit": options.test_limit, "data_dir": options.data_dir}
-    side = info.test_canvas
+    side = max(info.test_canvas, model.input_shape[1])
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
-    tests = {f: rescaled(name, "test", f, batch_size=25, **where) for f in SIZE_FACTORS}
+    how = {"canvas": side, "batch_size": 25, **where}
+    tests = {factor: rescaled(name, "test", factor, **how) for factor in SIZE_FACTORS}
     found = scale_generalization(model, tests)
     by_size = dict(zip(map(float, found.factors), found.accuracies, strict=True))
     images, labels = rescaled_arrays(
@@ -93,11 +103,18 @@ def save(
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
         shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
         shift_images=count,
-        limits=f"As `{options.name}`, but that the object may be anywhere.",
+        limits=f"As `{options.name}`, but that the object may be {place(options)}.",
         date=datetime.date.today().isoformat(),
         environment={"keras": keras.__version__, "cores": os.cpu_count()},
     )
-    save_to_preset(model, options.out / f"{options.name}_anywhere", card)
+    kind = "shifted" if options.shifted else "anywhere"
+    save_to_preset(model, options.out / f"{options.name}_{kind}", card)
+
+
+def place(options) -> str:
+    if not options.shifted:
+        return "anywhere"
+    return f"off the center, as in training: by up to {options.shifted} pixels"
 
 
 @errors_in_one_line()
@@ -105,23 +122,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add, whole = parser.add_argument, positive(int)
     add("name", choices=("digits", "mnist", "cifar10"))
+    add("--shifted", type=whole, help="pixels, with central selection")
+    add("--canvas", type=whole, help="of one scale channel; by default of the preset")
     add("--epochs", type=whole, default=2, help="of one scale channel")
     add("--learning-rate", type=positive(float), default=0.003)
     add("--batch-size", type=whole, default=32)
     add("--limit", type=whole, help="training images of one scale channel")
     add("--joint-limit", type=whole, default=5000, help="the same, of all channels")
     add("--test-limit", type=whole, default=500, help="test images of each size")
+    add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="by default runs/anywhere-<name>")
     options = parser.parse_args()
     options.out = options.out or Path("runs") / f"anywhere-{options.name}"
+    if options.mixed_precision:
+        keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
     keras.utils.set_random_seed(options.seed)
-    networks = {
-        "center": from_preset(options.name),
-        "maximum, as it was": from_preset(options.name, spatial_selection="max"),
-        "maximum, trained on": trained(options),
-    }
+    networks = {"center": from_preset(options.name)}
+    if not options.shifted:
+        networks["maximum"] = from_preset(options.name, **selection(options))
+    networks["trained on"] = trained(options)
     sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
     rows = [["network", *sizes, *shifts]]
     for name, model in networks.items():

@@ -102,7 +102,6 @@ def gauss_der(trained: slice, side: int, emoji: int, copies: int) -> Network:
             sigma0=SCALES[trained],
             spatial_selection="max",
             head_initializer="he_uniform",
-            subpixel=False,  # as when its results were made
         )
 
     def at_all_scales(model: keras.Model) -> keras.Model:
