@@ -1,5 +1,6 @@
 """The benchmarks that print a table, on little data."""
 
+import json
 import re
 
 import numpy as np
@@ -59,23 +60,36 @@ def test_layers_are_timed(table_of):
 
 
 @pytest.mark.slow
-def test_a_network_learns_to_look_anywhere(table_of, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("how", "kind", "mode"),
+    [
+        ([], "anywhere", "max"),
+        (["--shifted", 3, "--canvas", 36], "shifted", "center"),
+    ],
+)
+def test_a_network_learns_to_look_elsewhere(
+    how, kind, mode, table_of, tmp_path, monkeypatch
+):
     monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (0.5, 1.0, 2.0))
     little = ("--epochs", 1, "--limit", 4, "--joint-limit", 2, "--test-limit", 2)
-    table = table_of("studies/anywhere.py", "digits", *little, "--out", tmp_path)
-    assert [len(row) for row in table] == [1 + 3 + 4] * 3
+    table = table_of("studies/anywhere.py", "digits", *little, *how, "--out", tmp_path)
+    rows = ["center", *(["maximum"] if mode == "max" else []), "trained on"]
+    assert [name for name, *_ in table] == rows
     for _, *row in table:
+        assert len(row) == 3 + 4
         assert row[1] == row[3]  # not moved, at the size of training
     center = table[0]
     assert float(center[-1]) < float(center[-4])  # moved by 12 pixels, and by none
-    channel = (
-        from_preset(tmp_path / "digits_anywhere").get_layer("scale_channels").network
-    )
-    assert channel.get_layer("spatial_selection").mode == "max"
+    saved = tmp_path / f"digits_{kind}"
+    channel = from_preset(saved).get_layer("scale_channels").network
+    assert channel.get_layer("spatial_selection").mode == mode
     for stage, of_one in {"one_channel": True, "all_channels": False}.items():
         settings = tmp_path / "training" / stage / "settings.json"
-        scales = re.findall(r'"sigma0": \[([^]]*)\]', settings.read_text("utf-8"))
+        settings = settings.read_text("utf-8")
+        scales = re.findall(r'"sigma0": \[([^]]*)\]', settings)
         assert ("1.0" in map(str.strip, scales)) == of_one
-    card = read_card(tmp_path / "digits_anywhere")
+        padding = 3 if kind == "shifted" else 0
+        assert json.loads(settings)["augmentation"]["padding"] == padding
+    card = read_card(saved)
     assert card.shift_images == 2 and "--joint-limit 2" in card.command
     assert list(card.shift_accuracy) == ["0", "4", "8", "12"]
