@@ -55,23 +55,22 @@ def main() -> None:
         for factor in (SIZE_FACTORS[::4] if options.quick else SIZE_FACTORS)
     }
 
-    def train(model: keras.Model, recipe: Recipe) -> None:
-        data = {"batch_size": recipe.batch_size, "shuffle": True, "limit": limit}
-        images = rescaled("digits", "train", seed=options.seed, **data)
+    def train(model: keras.Model, epochs: int, learning_rate: float = 0.01) -> None:
+        recipe = Recipe(1 if options.quick else epochs, 32, learning_rate)
+        images = rescaled("digits", "train", limit=limit)
         fit(model, recipe, images, seed=options.seed, verbose=2)
 
     keras.utils.set_random_seed(options.seed)
     cnn = plain_resnet()
-    train(cnn, Recipe(epochs=1 if options.quick else 20, batch_size=32))
+    train(cnn, epochs=20)
     results = {"plain CNN": scale_generalization(cnn, tests)}
 
     keras.utils.set_random_seed(options.seed)
     network = gauss_der_resnet(SHAPE, CLASSES, WIDTHS, ratio=1.25, sigma0=sigma0)
     channel = with_sigma0(network, [1.0])  # the same weights
-    train(channel, Recipe(epochs=1 if options.quick else 8, batch_size=32))
+    train(channel, epochs=8)
     results["one scale channel"] = scale_generalization(channel, tests)
-    joint = Recipe(epochs=1 if options.quick else 4, batch_size=32, learning_rate=0.005)
-    train(network, joint)
+    train(network, epochs=4, learning_rate=0.005)
     histogram = scale_selection_histogram(network, tests)
     results[f"{len(sigma0)} scale channels"] = histogram
 
