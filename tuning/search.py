@@ -95,16 +95,7 @@ def main() -> None:
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
     """All that decides the result, but for how long the search goes on, and where."""
-    places = (
-        "out",
-        "data_dir",
-        "max_trials",
-        "on_ray",
-        "parallel",
-        "ray",
-        "cpus",
-        "gpus",
-    )
+    places = ("out", "data_dir", "max_trials", "parallel", "ray", "cpus", "gpus")
     return {
         **{name: of for name, of in vars(options).items() if name not in places},
         "space": dataclasses.asdict(hypermodel.space),
@@ -160,12 +151,9 @@ def make_tuner(
 
 
 def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -> None:
-    given = {
-        "x": trial_data.training(options),
-        "validation_data": tests,
-        "seed": options.seed,
-    }
-    if options.on_ray:
+    images = trial_data.training(options)
+    given = {"x": images, "validation_data": tests, "seed": options.seed}
+    if options.parallel or options.ray:
         named = {name: getattr(options, name) for name in ("parallel", "cpus", "gpus")}
         search_on_ray(tuner, **given, address=options.ray, **named)
     else:
