@@ -47,7 +47,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/digits"))
     parser.add_argument("--quick", action="store_true", help="only see that it runs")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    out = options.out
+    out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     limit, sigma0 = (40, (0.7, 1.4)) if options.quick else (None, SIX_SCALES)
     tests = {
@@ -79,16 +80,13 @@ def main() -> None:
         rows.append([name, *(f"{accuracy:.3f}" for accuracy in result.accuracies)])
     table = markdown_table(rows)
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
-    (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    (out / "results.md").write_text(f"{table}\n", encoding="utf-8")
     images = {f: rescaled_arrays("digits", "test", f, limit=4)[0] for f in tests}
-    for name, figure in {
-        "scale_generalization": plot_scale_generalization(results),
-        "scale_selection": plot_scale_selection_histogram(histogram),
-        "sizes": plot_sizes(images),
-    }.items():
-        figure.savefig(options.out / f"{name}.png")
+    plot_scale_generalization(results).savefig(out / "scale_generalization.png")
+    plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
+    plot_sizes(images).savefig(out / "sizes.png")
     seconds = time.perf_counter() - start
-    print(f"Table and pictures are in {options.out}, after {seconds:.0f} s")
+    print(f"Table and pictures are in {out}, after {seconds:.0f} s")
 
 
 def plain_resnet() -> keras.Model:
