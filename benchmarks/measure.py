@@ -9,8 +9,6 @@ import time
 
 import keras
 
-BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
-
 
 def layer_step(layer, shape, xla: bool, inference: bool = False):
     """On TensorFlow: forward, and in training gradients for input and weights."""
@@ -84,7 +82,7 @@ def machine() -> str:
     version = importlib.import_module(backend).__version__
     return (
         f"{platform.machine()}, {os.cpu_count()} cores; "
-        f"{BACKENDS[backend]} {version}, Keras {keras.__version__}"
+        f"{backend} {version}, Keras {keras.__version__}"
     )
 
 
