@@ -51,14 +51,6 @@ from keras_gdrn.data import DATASETS
 from keras_gdrn.training import RECIPES, Recipe, claim_folder, lock_folder
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, search_on_ray
 
-# The recipe whose augmentation suits the images; digits are not augmented.
-AUGMENTED = {
-    "fashion_mnist": "rescaled_fashion_mnist",
-    "cifar10": "rescaled_cifar10",
-    "stl10": "rescaled_stl10",
-    "stl10_original": "stl10",
-}
-
 
 class Seeded:
     """A tuner whose trials draw numbers of their own, and which tells their errors.
@@ -104,9 +96,12 @@ def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) 
 
 
 def recipe(options: argparse.Namespace) -> Recipe:
-    if options.dataset not in AUGMENTED:
+    """The paper's, whose augmentation suits the images; digits are not augmented."""
+    data = options.dataset
+    name = "stl10" if data == "stl10_original" else f"rescaled_{data}"
+    if name not in RECIPES:
         return Recipe(options.epochs, 32)
-    paper = RECIPES[AUGMENTED[options.dataset]]
+    paper = RECIPES[name]
     warmup = options.epochs * paper.warmup_epochs // paper.epochs
     return dataclasses.replace(paper, epochs=options.epochs, warmup_epochs=warmup)
 
