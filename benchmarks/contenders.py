@@ -50,9 +50,6 @@ class PaperConv(keras.layers.Layer):
         kernel = ops.reshape(self.kernel, (1, 1, -1, self.filters))
         return ops.conv(jet, kernel, padding="same")
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.filters)
-
 
 class DenseConv(PaperConv):
     """The sum of the jet's kernels as one dense k×k kernel."""

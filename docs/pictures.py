@@ -8,8 +8,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from scipy.signal import freqz
 from sklearn.datasets import load_digits
 
 from keras_gdrn import kernels
@@ -38,6 +40,10 @@ def main() -> None:
         figure.savefig(OUT / f"{name}.png")
 
 
+def new_figure(height: float) -> Figure:
+    return Figure(figsize=(6.4, height), dpi=150, layout="constrained")
+
+
 def cifar10() -> Figure:
     """The trained network, its single channel, and a plain one."""
     networks = {
@@ -58,8 +64,8 @@ def covariance() -> Figure:
     """The responses to an image of two sizes, at two scales."""
     sizes = {"an image": digit(3.0), "twice as large": digit(6.0)}
     scales = (1.5, 3.0)
-    figure = Figure(figsize=(6.4, 4.4), dpi=150, layout="constrained")
-    grid = figure.subplots(len(sizes), 1 + len(scales))
+    figure = new_figure(4.4)
+    grid = figure.subplots(2, 3, subplot_kw={"xticks": [], "yticks": []})
     for row, (name, image) in zip(grid, sizes.items(), strict=True):
         row[0].imshow(image, cmap="gray")
         row[0].set_title(name, fontsize=10)
@@ -68,9 +74,6 @@ def covariance() -> Figure:
             limit = np.abs(response).max()
             axes.imshow(response, cmap="bwr", vmin=-limit, vmax=limit)
             axes.set_title(f"σ²∇²L, σ = {sigma:g}: ±{limit:.2f}", fontsize=10)
-    for axes in grid.flat:
-        axes.set_xticks([])
-        axes.set_yticks([])
     for axes in (grid[0, 1], grid[1, 2]):  # the pair that agrees
         for spine in axes.spines.values():
             spine.set(color="tab:green", linewidth=4)
@@ -93,7 +96,7 @@ def laplacian(image: np.ndarray, sigma: float) -> np.ndarray:
 
 def discretization() -> Figure:
     """How a derivative answers to waves on pixels, and how it should."""
-    figure = Figure(figsize=(6.4, 3.0), dpi=150, layout="constrained")
+    figure = new_figure(3.0)
     for order, axes in enumerate(figure.subplots(1, 2), start=1):
         phase = np.linspace(0, 4, 200)  # σω: the same wave for each scale
         axes.plot(phase, phase**order * np.exp(-(phase**2) / 2), "k:", label="exact")
@@ -102,13 +105,10 @@ def discretization() -> Figure:
             response = kernels.fourier_response(on_pixels / sigma, sigma, order)
             axes.plot(on_pixels, np.abs(response), label=f"σ = {sigma:g}")
         # `sigma` is the last one: the finest, once more between the pixels.
-        response = response_of(
-            kernels.gaussian_derivative(sigma, order, 40, sigma), on_pixels / sigma
-        )
-        axes.plot(on_pixels, response, "C2--", label=f"σ = {sigma:g}, subpixel")
-        axes.set_title(
-            ("first derivative", "second derivative")[order - 1], fontsize=10
-        )
+        kernel = kernels.gaussian_derivative(sigma, order, 40, sigma)
+        _, response = freqz(kernel, worN=on_pixels / sigma)
+        axes.plot(on_pixels, np.abs(response), "C2--", label=f"σ = {sigma:g}, subpixel")
+        axes.set_title(f"{('first', 'second')[order - 1]} derivative", fontsize=10)
         axes.set_ylabel("response to a wave")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper")
@@ -116,46 +116,40 @@ def discretization() -> Figure:
     return figure
 
 
-def response_of(kernel: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """How strongly a kernel answers to waves of these angular frequencies."""
-    pixel = np.arange(len(kernel)) - len(kernel) // 2
-    return np.abs(np.exp(1j * np.outer(frequencies, pixel)) @ kernel)
+def against_scale(ylabel: str) -> tuple[Figure, Axes]:
+    """A figure of something that depends on the scale of a layer, still empty."""
+    figure = new_figure(3.6)
+    axes = figure.add_subplot()
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+    axes.set_xlabel("σ in pixels")
+    axes.set_ylabel(ylabel)
+    return figure, axes
 
 
 def rank() -> Figure:
     """How many coefficients along an axis a layer needs at its scale."""
-    figure = Figure(figsize=(6.4, 3.6), dpi=150, layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = against_scale("coefficients per pixel of an axis")
     sigmas = 2 ** np.linspace(0, 5, 41)
     for size in (32, 64, 128):
-        found = [coefficients(size, sigma) / size for sigma in sigmas]
+        factors = (kernels.axis_factors(size, s, 2, "zero", 1e-3) for s in sigmas)
+        found = [axis.ranks[0] / size for axis in factors]
         axes.plot(sigmas, found, label=f"{size} pixels")
     axes.plot(sigmas, np.minimum(1, 1.55 / sigmas), "k:", label="1.55 / σ")
-    axes.set_xscale("log", base=2)
-    axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
-    axes.set_xlabel("σ in pixels")
-    axes.set_ylabel("coefficients per pixel of an axis")
     axes.set_ylim(0, 1.05)
     axes.legend()
     return figure
 
 
-def coefficients(size: int, sigma: float) -> int:
-    return kernels.axis_factors(size, float(sigma), 2, "zero", 1e-3).ranks[0]
-
-
 def rounding() -> Figure:
     """Relative error of a second derivative in bfloat16, taken in two ways."""
-    figure = Figure(figsize=(6.4, 3.6), dpi=150, layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = against_scale("relative error in bfloat16")
     sigmas = 2.0 ** np.arange(0, 5.5, 0.5)
     errors = np.array([rounding_errors(sigma) for sigma in sigmas])
-    axes.loglog(sigmas, errors[:, 0], "o-", label="smooth, round, take differences")
-    axes.loglog(sigmas, errors[:, 1], "o-", label="difference inside the operator")
-    axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+    axes.plot(sigmas, errors[:, 0], "o-", label="smooth, round, take differences")
+    axes.plot(sigmas, errors[:, 1], "o-", label="difference inside the operator")
+    axes.set_yscale("log")
     axes.minorticks_off()
-    axes.set_xlabel("σ in pixels")
-    axes.set_ylabel("relative error in bfloat16")
     axes.legend()
     return figure
 
@@ -166,11 +160,10 @@ def windows() -> Figure:
     convolutions = channels.convolutions((CANVAS, CANVAS))
     inputs = [entering.of_scales for _, entering, _ in convolutions]
     layers = {"first layer": 0, "middle": len(inputs) // 2, "last layer": -1}
-    figure = Figure(figsize=(6.4, 4.6), dpi=150, layout="constrained")
-    panels = figure.subplots(2, 3).flat
+    figure = new_figure(4.6)
+    panels = figure.subplots(2, 3, subplot_kw={"xticks": [], "yticks": []}).flat
     for scale, (axes, sigma0) in enumerate(zip(panels, channels.sigma0, strict=True)):
         axes.imshow(digit(4 * sigma0), cmap="gray", vmin=0, vmax=1.6)
-        axes.set(xticks=[], yticks=[])
         axes.set_title(f"σ₀ = {sigma0:.2f}", fontsize=10)
         for color, (name, number) in enumerate(layers.items()):
             window = inputs[number][scale]

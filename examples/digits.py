@@ -47,7 +47,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/digits"))
     parser.add_argument("--quick", action="store_true", help="only see that it runs")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    out = options.out
+    out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     limit, sigma0 = (40, (0.7, 1.4)) if options.quick else (None, SIX_SCALES)
     tests = {
@@ -55,23 +56,22 @@ def main() -> None:
         for factor in (SIZE_FACTORS[::4] if options.quick else SIZE_FACTORS)
     }
 
-    def train(model: keras.Model, recipe: Recipe) -> None:
-        data = {"batch_size": recipe.batch_size, "shuffle": True, "limit": limit}
-        images = rescaled("digits", "train", seed=options.seed, **data)
+    def train(model: keras.Model, epochs: int, learning_rate: float = 0.01) -> None:
+        recipe = Recipe(1 if options.quick else epochs, 32, learning_rate)
+        images = rescaled("digits", "train", limit=limit)
         fit(model, recipe, images, seed=options.seed, verbose=2)
 
     keras.utils.set_random_seed(options.seed)
     cnn = plain_resnet()
-    train(cnn, Recipe(epochs=1 if options.quick else 20, batch_size=32))
+    train(cnn, epochs=20)
     results = {"plain CNN": scale_generalization(cnn, tests)}
 
     keras.utils.set_random_seed(options.seed)
     network = gauss_der_resnet(SHAPE, CLASSES, WIDTHS, ratio=1.25, sigma0=sigma0)
     channel = with_sigma0(network, [1.0])  # the same weights
-    train(channel, Recipe(epochs=1 if options.quick else 8, batch_size=32))
+    train(channel, epochs=8)
     results["one scale channel"] = scale_generalization(channel, tests)
-    joint = Recipe(epochs=1 if options.quick else 4, batch_size=32, learning_rate=0.005)
-    train(network, joint)
+    train(network, epochs=4, learning_rate=0.005)
     histogram = scale_selection_histogram(network, tests)
     results[f"{len(sigma0)} scale channels"] = histogram
 
@@ -80,16 +80,13 @@ def main() -> None:
         rows.append([name, *(f"{accuracy:.3f}" for accuracy in result.accuracies)])
     table = markdown_table(rows)
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
-    (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    (out / "results.md").write_text(f"{table}\n", encoding="utf-8")
     images = {f: rescaled_arrays("digits", "test", f, limit=4)[0] for f in tests}
-    for name, figure in {
-        "scale_generalization": plot_scale_generalization(results),
-        "scale_selection": plot_scale_selection_histogram(histogram),
-        "sizes": plot_sizes(images),
-    }.items():
-        figure.savefig(options.out / f"{name}.png")
+    plot_scale_generalization(results).savefig(out / "scale_generalization.png")
+    plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
+    plot_sizes(images).savefig(out / "sizes.png")
     seconds = time.perf_counter() - start
-    print(f"Table and pictures are in {options.out}, after {seconds:.0f} s")
+    print(f"Table and pictures are in {out}, after {seconds:.0f} s")
 
 
 def plain_resnet() -> keras.Model:

@@ -28,7 +28,8 @@ from keras_gdrn.visualization import (
 @errors_in_one_line()
 def main() -> None:
     options = parse()
-    options.out.mkdir(parents=True, exist_ok=True)
+    out = options.out
+    out.mkdir(parents=True, exist_ok=True)
     side = options.canvas or DATASETS[options.dataset].test_canvas
     model = from_preset(options.model)
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
@@ -43,19 +44,17 @@ def main() -> None:
     row = [model.name, *(f"{accuracy:.3f}" for accuracy in histogram.accuracies)]
     table = markdown_table([header, row])
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
-    (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    (out / "results.md").write_text(f"{table}\n", encoding="utf-8")
     few = {**data, "limit": 4}
     images = {
         factor: rescaled_arrays(options.dataset, "test", factor, **few)[0]
         for factor in options.factors
     }
-    for name, figure in {
-        "scale_generalization": plot_scale_generalization({model.name: histogram}),
-        "scale_selection": plot_scale_selection_histogram(histogram),
-        "sizes": plot_sizes(images),
-    }.items():
-        figure.savefig(options.out / f"{name}.png")
-    print(f"Table and pictures are in {options.out}")
+    curve = plot_scale_generalization({model.name: histogram})
+    curve.savefig(out / "scale_generalization.png")
+    plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
+    plot_sizes(images).savefig(out / "sizes.png")
+    print(f"Table and pictures are in {out}")
 
 
 def parse() -> argparse.Namespace:

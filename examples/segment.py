@@ -43,10 +43,10 @@ def main() -> None:
     train = random_scenes(options.scenes, TRAINING_SIZES, seed=1)
     model.fit(train.images, train.masks(), 8, options.epochs, verbose=2)
     print("Intersection over union\nsize  " + "".join(f"{c:>8}" for c in SHAPES))
-    side, sizes = options.large, [[size] for size in TEST_SIZES]
-    tests = [random_scenes(options.tests, size, seed=2) for size in sizes]
-    tests += [random_scenes(1, TEST_SIZES, seed=3, most=side // 8, canvas=side)]
-    for size, test in zip((*TEST_SIZES, "all"), tests, strict=True):
+    side = options.large
+    tests = {size: random_scenes(options.tests, [size], seed=2) for size in TEST_SIZES}
+    tests["all"] = random_scenes(1, TEST_SIZES, seed=3, most=side // 8, canvas=side)
+    for size, test in tests.items():
         network, start = with_input_shape(model, test.images.shape[1:]), time.time()
         scores = network.predict(test.images, batch_size=8, verbose=0)
         seconds = time.time() - start

@@ -59,11 +59,10 @@ def parse(description: str) -> argparse.Namespace:
     add("--cpus", type=float, help="CPU cores of a trial, with --parallel or --ray")
     add("--gpus", type=float, help="the same, GPUs; a fraction shares one")
     options = parser.parse_args()
-    options.on_ray = options.parallel is not None or options.ray is not None
-    if not options.on_ray and (options.cpus, options.gpus) != (None, None):
+    on_ray = options.parallel or options.ray
+    if not on_ray and (options.cpus, options.gpus) != (None, None):
         parser.error("--cpus and --gpus are for --parallel or --ray")
     if options.objective == "val_accuracy" and 1.0 not in options.factors:
         parser.error("val_accuracy is of size factor 1, which --factors must contain")
-    name = f"search-{options.dataset}-{options.tuner}"
-    options.out = options.out or Path("runs") / name
+    options.out = options.out or Path(f"runs/search-{options.dataset}-{options.tuner}")
     return options

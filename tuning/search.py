@@ -51,14 +51,6 @@ from keras_gdrn.data import DATASETS
 from keras_gdrn.training import RECIPES, Recipe, claim_folder, lock_folder
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, search_on_ray
 
-# The recipe whose augmentation suits the images; digits are not augmented.
-AUGMENTED = {
-    "fashion_mnist": "rescaled_fashion_mnist",
-    "cifar10": "rescaled_cifar10",
-    "stl10": "rescaled_stl10",
-    "stl10_original": "stl10",
-}
-
 
 class Seeded:
     """A tuner whose trials draw numbers of their own, and which tells their errors.
@@ -95,16 +87,7 @@ def main() -> None:
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
     """All that decides the result, but for how long the search goes on, and where."""
-    places = (
-        "out",
-        "data_dir",
-        "max_trials",
-        "on_ray",
-        "parallel",
-        "ray",
-        "cpus",
-        "gpus",
-    )
+    places = ("out", "data_dir", "max_trials", "parallel", "ray", "cpus", "gpus")
     return {
         **{name: of for name, of in vars(options).items() if name not in places},
         "space": dataclasses.asdict(hypermodel.space),
@@ -113,9 +96,12 @@ def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) 
 
 
 def recipe(options: argparse.Namespace) -> Recipe:
-    if options.dataset not in AUGMENTED:
+    """The paper's, whose augmentation suits the images; digits are not augmented."""
+    data = options.dataset
+    name = "stl10" if data == "stl10_original" else f"rescaled_{data}"
+    if name not in RECIPES:
         return Recipe(options.epochs, 32)
-    paper = RECIPES[AUGMENTED[options.dataset]]
+    paper = RECIPES[name]
     warmup = options.epochs * paper.warmup_epochs // paper.epochs
     return dataclasses.replace(paper, epochs=options.epochs, warmup_epochs=warmup)
 
@@ -160,12 +146,9 @@ def make_tuner(
 
 
 def search(tuner: keras_tuner.Tuner, options: argparse.Namespace, tests: dict) -> None:
-    given = {
-        "x": trial_data.training(options),
-        "validation_data": tests,
-        "seed": options.seed,
-    }
-    if options.on_ray:
+    images = trial_data.training(options)
+    given = {"x": images, "validation_data": tests, "seed": options.seed}
+    if options.parallel or options.ray:
         named = {name: getattr(options, name) for name in ("parallel", "cpus", "gpus")}
         search_on_ray(tuner, **given, address=options.ray, **named)
     else:

@@ -2,18 +2,15 @@
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from keras_gdrn.data import DATASETS, rescaled, rescaled_arrays
 from keras_gdrn.training import Stage
 
-if TYPE_CHECKING:
-    import tensorflow as tf
 
-
-def training(options: argparse.Namespace) -> "Callable[[Stage], tf.data.Dataset]":
+def training(options: argparse.Namespace) -> Callable[[Stage], Any]:
     """Makes the training images at size factor 1, in the process of a trial.
 
     Without those that `validation` takes from the same split.
@@ -22,32 +19,18 @@ def training(options: argparse.Namespace) -> "Callable[[Stage], tf.data.Dataset]
     there = first if split == "train" else DATASETS[options.dataset].size("train")
     limit = min(options.limit or there, there)
 
-    def images(stage: Stage) -> "tf.data.Dataset":
-        return rescaled(
-            options.dataset,
-            "train",
-            canvas=options.canvas,
-            limit=limit,
-            data_dir=options.data_dir,
-        )
-
-    return images
+    where = {"canvas": options.canvas, "data_dir": options.data_dir}
+    return lambda stage: rescaled(options.dataset, "train", limit=limit, **where)
 
 
-def validation(
-    options: argparse.Namespace,
-) -> dict[float, tuple[np.ndarray, np.ndarray]]:
+def validation(options: argparse.Namespace) -> dict[float, tuple[np.ndarray, ...]]:
     """Validation images and labels at each size factor; never those of the test."""
     split, first, end = _held_out(options)
+    where = {"canvas": options.canvas, "data_dir": options.data_dir}
     found = {}
     for factor in options.factors:
         images, labels = rescaled_arrays(
-            options.dataset,
-            split,
-            factor,
-            canvas=options.canvas,
-            limit=end,
-            data_dir=options.data_dir,
+            options.dataset, split, factor, limit=end, **where
         )
         found[factor] = images[first:].copy(), labels[first:]
     return found

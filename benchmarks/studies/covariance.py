@@ -175,10 +175,8 @@ def main() -> None:
     add("--subpixel", action="store_true", help="between the pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")
     options = parser.parse_args()
-    if options.part in ("finer", "windows") and options.network in (
-        "neutral",
-        "random",
-    ):
+    untrained = options.network in ("neutral", "random")
+    if untrained and options.part in ("finer", "windows"):
         parser.error(f"{options.network!r} has no accuracy: take a trained network")
     rows = PARTS[options.part](*network_and_images(options), options)
     table = markdown_table(rows)

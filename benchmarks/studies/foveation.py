@@ -33,9 +33,6 @@ class Foveation(layers.Layer):
         )
         return ops.einsum("iy,byxc,jx->bijc", rows, images, columns)
 
-    def compute_output_shape(self, input_shape):
-        return (input_shape[0], self.size, self.size, input_shape[-1])
-
 
 def resampling(pixels: int, size: int, scale: float):
     """`(size, pixels)`: antialiased cubic interpolation, center upon center."""

@@ -26,6 +26,12 @@ def percent(*shares: float) -> list[str]:
     return [f"{100 * share:.1f} %" for share in shares]
 
 
+def spread(values) -> str:
+    """The mean and, of several, the standard deviation."""
+    text = f"{np.mean(values):.1f}"
+    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):.1f}"
+
+
 def network_and_images(options):
     """A network, and a function from a size factor to its images and their labels.
 

@@ -35,6 +35,7 @@ import keras
 import numpy as np
 from foveation import Foveation
 from keras import layers
+from networks import spread
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
@@ -218,12 +219,6 @@ def tested(name: str, options, seed: int) -> np.ndarray:
     return np.array([*accuracies, accuracies.mean(), training, each])
 
 
-def over_seeds(values: np.ndarray) -> str:
-    """Mean and standard deviation."""
-    spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{spread}"
-
-
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -247,7 +242,7 @@ def main() -> None:
     rows = [["network", *sizes, "mean", "training (s)", "an image (ms)"]]
     for name in options.only:
         found = [tested(name, options, seed) for seed in options.seeds]
-        rows.append([name, *map(over_seeds, np.transpose(found))])
+        rows.append([name, *map(spread, np.transpose(found))])
         text = markdown_table(rows)
         file.write_text(f"{text}\n", encoding="utf-8")
     print(f"\nAccuracy at each size (training: 1)\n\n{text}\n\nalso in {file}")

@@ -1,9 +1,8 @@
 """The table and the pictures of `stir.py`, with the published accuracies."""
 
-import itertools
-
 import numpy as np
 from matplotlib.figure import Figure
+from networks import spread
 
 from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir_published
 from keras_gdrn.visualization import markdown_table
@@ -11,12 +10,10 @@ from keras_gdrn.visualization import markdown_table
 
 def grouped(results: list[dict], *names: str) -> list[tuple[tuple, list[dict]]]:
     """Those that have these entries in common, in their order."""
-
-    def key(result: dict) -> tuple:
-        return tuple(result[name] for name in names)
-
-    ordered = sorted(results, key=lambda result: (*key(result), result["seed"]))
-    return [(entries, list(runs)) for entries, runs in itertools.groupby(ordered, key)]
+    groups: dict[tuple, list[dict]] = {}
+    for result in sorted(results, key=lambda result: result["seed"]):
+        groups.setdefault(tuple(result[name] for name in names), []).append(result)
+    return sorted(groups.items())
 
 
 def picture(results: list[dict]) -> Figure:
@@ -50,24 +47,11 @@ def table(results: list[dict]) -> str:
         accuracies = 100 * np.array([result["accuracies"] for result in runs])
         others = np.stack(list(stir_published(data, scenario).values()))
         sizes = STIR_SCENARIOS[scenario]
-        rows.append(
-            [
-                f"{data}, {sizes[0]} to {sizes[-1]}",
-                network,
-                " ".join(str(result["seed"]) for result in runs),
-                *(spread(accuracies.mean(axis=1)), spread(accuracies.min(axis=1))),
-                *(
-                    f"{best:.1f}"
-                    for best in (others.mean(1).max(), others.min(1).max())
-                ),
-                str(runs[0]["parameters"]),
-                spread([result["minutes of training"] for result in runs]),
-            ]
-        )
+        row = [f"{data}, {sizes[0]} to {sizes[-1]}", network]
+        row += [" ".join(str(result["seed"]) for result in runs)]
+        row += [spread(accuracies.mean(axis=1)), spread(accuracies.min(axis=1))]
+        row += [f"{others.mean(1).max():.1f}", f"{others.min(1).max():.1f}"]
+        row += [str(runs[0]["parameters"])]
+        row += [spread([result["minutes of training"] for result in runs])]
+        rows.append(row)
     return markdown_table(rows)
-
-
-def spread(values) -> str:
-    """The mean and, of several, the standard deviation."""
-    text = f"{np.mean(values):.1f}"
-    return text if len(values) == 1 else f"{text} ± {np.std(values, ddof=1):.1f}"

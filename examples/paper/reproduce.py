@@ -67,29 +67,26 @@ def main() -> None:
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
     on_devices(options.devices)  # an error at once
-    reproduce(options)
+    if options.figure:
+        return reproduce_figure(options)
+    name = options.name
+    complete(name, options.out or Path("runs") / f"{name}-{options.budget}", options)
 
 
-def reproduce(options: argparse.Namespace) -> None:
-    """Runs or resumes an experiment, or all that a figure needs, and draws it."""
-    figure, root = FIGURES.get(options.figure), options.out or Path("runs")
-    names = figure.runs if figure else (options.name,)
-    folders = {name: root / f"{name}-{options.budget}" for name in names}
-    if options.name and options.out:
-        folders = {options.name: options.out}
-    if figure:
-        for name, folder in folders.items():
-            if not (folder / "results.json").exists():
-                experiment = chosen(name, options)
-                options.source.look_up(experiment.dataset, parts(experiment))
-    for place, name in enumerate(names):
-        if figure:
-            options.start_from = folders.get(start_for(name, names[:place]))
+def reproduce_figure(options: argparse.Namespace) -> None:
+    """Runs or resumes all that a figure needs, and draws it."""
+    figure, root = FIGURES[options.figure], options.out or Path("runs")
+    folders = {name: root / f"{name}-{options.budget}" for name in figure.runs}
+    for name, folder in folders.items():
+        if not (folder / "results.json").exists():
+            experiment = chosen(name, options)
+            options.source.look_up(experiment.dataset, parts(experiment))
+    for place, name in enumerate(figure.runs):
+        options.start_from = folders.get(start_for(name, figure.runs[:place]))
         complete(name, folders[name], options)
-    if figure:
-        file = root / f"{options.figure}-{options.budget}.png"
-        draw(figure, folders, file)
-        print(f"{figure.where}: {file}, with its table")
+    file = root / f"{options.figure}-{options.budget}.png"
+    draw(figure, folders, file)
+    print(f"{figure.where}: {file}, with its table")
 
 
 def start_for(run: str, others: Iterable[str]) -> str | None:

@@ -166,7 +166,7 @@ def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
     for _, *accuracies, _, _ in rows:
         assert len(accuracies) == 3 + 1
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
-    assert peers.over_seeds(np.array([1.0, 3.0])) == "2.0 ± 1.4"
+    assert peers.spread(np.array([1.0, 3.0])) == "2.0 ± 1.4"
     assert [path.name for path in tmp_path.iterdir()] == ["centered.md"]
 
 
