@@ -11,6 +11,7 @@ from tests._cases import cases
 from tests.theory.images import AnalyticImage
 from tests.theory.invariance_assertions import (
     assert_channels_permuted,
+    assert_permutation_invariant,
     assert_scale_invariant,
 )
 from tests.theory.networks import array, at_scale, random_channel
@@ -31,6 +32,7 @@ def small_object(seed):
 
 
 IMAGES = [small_object(seed) for seed in (0, 1)]
+SCORES = np.random.default_rng(0).normal(size=(3, 5, 4)).astype("float32")
 
 
 @functools.cache
@@ -69,6 +71,12 @@ def test_pooled_scores_are_invariant(mode, steps):
     )
 
 
+@pytest.mark.parametrize("mode", POOLINGS)
+def test_pooling_is_the_same_for_every_order_of_the_channels(mode):
+    pool = ScalePooling(mode, dropout=0.3)
+    assert_permutation_invariant(lambda x: array(pool(x)), SCORES, tolerance=1e-6)
+
+
 @pytest.mark.seen_on_tensorflow("the assertions are the same")
 class TestCounterExamples:
     @pytest.mark.parametrize("steps", STEPS)
@@ -97,3 +105,10 @@ class TestCounterExamples:
                 steps=2,
                 tolerance=3e-2,
             )
+
+    @pytest.mark.parametrize("kind", ["dense", "first channel"])
+    def test_other_functions_of_the_channels_know_their_order(self, kind):
+        dense = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(4)])
+        pool = {"dense": lambda x: array(dense(x)), "first channel": lambda x: x[:, 0]}
+        with pytest.raises(AssertionError, match="not invariant to permutations"):
+            assert_permutation_invariant(pool[kind], SCORES, tolerance=0.1)
