@@ -11,14 +11,15 @@ from scipy.interpolate import make_interp_spline
 from tests.theory.images import coordinates, sample
 
 
-def relative_error(actual, expected):
-    """`‖actual - expected‖ / ‖expected - its mean over positions‖`.
+def difference(actual, expected, blank=0.0):
+    """`‖actual - expected‖ / ‖expected - blank‖`, `blank` what is no achievement."""
+    return np.linalg.norm(actual - expected) / np.linalg.norm(expected - blank)
 
-    The mean of each feature, which biases alone can make large, is no achievement.
-    """
+
+def relative_error(actual, expected):
+    """Of maps: biases alone can make the mean of a feature over positions large."""
     positions = tuple(range(expected.ndim - 1))
-    variation = expected - expected.mean(axis=positions, keepdims=True)
-    return np.linalg.norm(actual - expected) / np.linalg.norm(variation)
+    return difference(actual, expected, expected.mean(axis=positions, keepdims=True))
 
 
 def assert_close(claim, error, tolerance):
@@ -29,18 +30,14 @@ def assert_close(claim, error, tolerance):
 def assert_scale_covariant(
     maps, image, *, tolerance, sigma0=1.0, factor=2.0, size=111, crop=24
 ):
-    """`F'(S x; S σ) = F(x; σ)` for `f'(S x) = f(x)`, at the points of a central crop.
+    """`F'(S x; S σ) = F(x; σ)` for `f'(S x) = f(x)`, up to `crop` from the center.
 
     Source: Eqs. eq-match-rel-resnet-layers-sc-transf, scale-covariance-definition.
 
     Args:
         maps: Function `(sigma0, images) -> feature maps`.
-        image: Analytic image f.
-        tolerance: Largest relative error.
         sigma0: Initial scale at which f is seen; f' is seen at `factor * sigma0`.
-        factor: S.
         size: Image size of f; that of f' is `factor` times as large.
-        crop: The points at `-crop, …, crop` from the center are compared.
     """
     error = scale_covariance_error(maps, image, sigma0, factor, size, crop)
     claim = f"scale covariant (sigma0={sigma0:g}, factor={factor:.3g})"
@@ -98,6 +95,6 @@ def assert_translation_invariant(score, image, *, tolerance, shift=(3, -5), size
     """
     expected = score(sample(image, size))
     blank = score(np.zeros_like(sample(image, size)))
-    difference = score(sample(image, size, shift=shift)) - expected
-    error = np.linalg.norm(difference) / np.linalg.norm(expected - blank)
+    moved = score(sample(image, size, shift=shift))
+    error = difference(moved, expected, blank)
     assert_close(f"translation invariant (shift={shift})", error, tolerance)

@@ -6,14 +6,9 @@ import keras
 import numpy as np
 
 from keras_gdrn.layers import GaussDerConv
-from tests.theory.assertions import assert_close
+from tests.theory.assertions import assert_close, difference
 from tests.theory.images import sample
-from tests.theory.networks import array, at_scale, batch_normalizations
-
-
-def response_error(actual, expected, blank):
-    """`‖actual - expected‖ / ‖expected - blank‖`, `blank` the scores of no image."""
-    return np.linalg.norm(actual - expected) / np.linalg.norm(expected - blank)
+from tests.theory.networks import array, at_scale, keeping_only_the_last_statistics
 
 
 def sample_all(images, size, factor=1.0):
@@ -32,7 +27,7 @@ def assert_channels_permuted(scores, images, *, tolerance, factor, steps, size=1
     expected = scores(sample_all(images, size))
     blank = scores(np.zeros_like(sample_all(images, size)))
     rescaled = scores(sample_all(images, round(factor * (size - 1)) + 1, factor))
-    error = response_error(rescaled[:, steps:], expected[:, :-steps], blank[:, :-steps])
+    error = difference(rescaled[:, steps:], expected[:, :-steps], blank[:, :-steps])
     assert_close(f"a permutation of channels (factor={factor:.3g})", error, tolerance)
 
 
@@ -47,7 +42,7 @@ def assert_scale_invariant(predict, images, *, tolerance, factor, size=111):
     expected = predict(sample_all(images, size))
     blank = predict(np.zeros_like(sample_all(images, size)))
     rescaled = predict(sample_all(images, round(factor * (size - 1)) + 1, factor))
-    error = response_error(rescaled, expected, blank)
+    error = difference(rescaled, expected, blank)
     assert_close(f"scale invariant (factor={factor:.3g})", error, tolerance)
 
 
@@ -63,18 +58,15 @@ def assert_invariant_to_constants(maps, images, *, tolerance, constant, border=0
     expected, actual = maps(images), maps(images + np.float32(constant))
     blank = maps(np.zeros_like(images))
     inside = (slice(None), *[slice(border, -border or None)] * (images.ndim - 2))
-    error = response_error(actual[inside], expected[inside], blank[inside])
+    error = difference(actual[inside], expected[inside], blank[inside])
     assert_close(f"invariant to the constant {constant:g}", error, tolerance)
 
 
 def assert_permutation_invariant(pool, scores, *, tolerance):
     """`ScaleSel` is the same for every order of the scale channels (axis 1)."""
     expected = pool(scores)
-    orders = itertools.permutations(range(scores.shape[1]))
-    error = max(
-        np.linalg.norm(pool(scores[:, order]) - expected) for order in map(list, orders)
-    )
-    error /= np.linalg.norm(expected)
+    orders = map(list, itertools.permutations(range(scores.shape[1])))
+    error = max(difference(pool(scores[:, order]), expected) for order in orders)
     assert_close("invariant to permutations of the scales", error, tolerance)
 
 
@@ -93,31 +85,18 @@ def assert_weights_shared(channels, network, sigma0, images, *, tolerance):
     actual = channels(images)
     alone = [at_scale(network)(scale, images) for scale in sigma0]
     network.set_weights(weights)
-    expected = np.stack(alone, axis=1)
-    error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+    error = difference(actual, np.stack(alone, axis=1))
     assert_close("one network with shared weights", error, tolerance)
 
 
 def assert_same_function_in_training_and_inference(layer, images, *, tolerance):
-    """Training computes what inference does with the statistics of that batch.
-
-    Batch normalization is given the momentum 0, so that one training pass makes the
-    moving statistics those of the batch.
-
-    Args:
-        layer: Keras layer whose batch normalizations are found in `layer.network`.
-    """
-    normalizations = batch_normalizations(layer)
+    """Training computes what inference does with the statistics of that batch."""
     weights = layer.get_weights()
-    momenta = [x.momentum for x in normalizations]
-    for x in normalizations:
-        x.momentum = 0.0
-    training = array(layer(images, training=True))
+    with keeping_only_the_last_statistics(layer):
+        training = array(layer(images, training=True))
     inference = array(layer(images, training=False))
-    for x, momentum in zip(normalizations, momenta, strict=True):
-        x.momentum = momentum
     layer.set_weights(weights)
-    error = np.linalg.norm(training - inference) / np.linalg.norm(inference)
+    error = difference(training, inference)
     assert_close("one function in training and inference", error, tolerance)
 
 
@@ -137,8 +116,7 @@ def assert_joint_batch_statistics(channels, network, sigma0, images, *, toleranc
     model.train_on_batch(images, np.zeros(model(images).shape))
     for layer, statistics in expected.items():
         actual = [array(layer.moving_mean), array(layer.moving_variance)]
-        error = np.linalg.norm(np.subtract(actual, statistics))
-        error /= np.linalg.norm(statistics)
+        error = difference(np.array(actual), np.array(statistics))
         assert_close(f"joint statistics of {layer.name}", error, tolerance)
 
 

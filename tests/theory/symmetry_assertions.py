@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.theory.assertions import assert_close
+from tests.theory.assertions import assert_close, difference
 from tests.theory.networks import array, with_jet
 
 
@@ -15,8 +15,7 @@ def assert_mirror_covariant(layer, images, *, axis, tolerance):
     signs = [(-1) ** alpha[axis] for alpha in layer.indices]
     mirrored = with_jet(layer, lambda alpha, c: c * signs[layer.indices.index(alpha)])
     actual = array(mirrored(np.flip(images, axis + 1).copy()))
-    expected = np.flip(array(layer(images)), axis + 1)
-    error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+    error = difference(actual, np.flip(array(layer(images)), axis + 1))
     assert_close(f"mirror covariant (axis {axis})", error, tolerance)
 
 
@@ -30,11 +29,9 @@ def assert_transposition_covariant(layer, images, *, axes, tolerance):
         return kernel[tuple(alpha[i] for i in source)]
 
     order = (0, *(i + 1 for i in axes), images.ndim - 1)
-    actual = array(
-        with_jet(layer, moved)(np.ascontiguousarray(images.transpose(order)))
-    )
-    expected = array(layer(images)).transpose(order)
-    error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+    transposed = np.ascontiguousarray(images.transpose(order))
+    actual = array(with_jet(layer, moved)(transposed))
+    error = difference(actual, array(layer(images)).transpose(order))
     assert_close(f"transposition covariant (axes {axes})", error, tolerance)
 
 
@@ -47,8 +44,7 @@ def assert_semigroup(kernel, first, second, *, tolerance, radius=60):
         kernel: Function `(sigma, radius) -> array of length 2 radius + 1`.
     """
     cascade = np.convolve(kernel(first, radius), kernel(second, radius), mode="same")
-    single = kernel(np.hypot(first, second), radius)
-    error = np.linalg.norm(cascade - single) / np.linalg.norm(single)
+    error = difference(cascade, kernel(np.hypot(first, second), radius))
     assert_close("a semi-group over scales", error, tolerance)
 
 
@@ -58,7 +54,7 @@ def assert_solves_diffusion(kernel, sigma, *, tolerance, radius=60, step=1e-4):
     later, earlier = (kernel(np.sqrt(variance + t), radius) for t in (step, -step))
     change = ((later - earlier) / (2 * step))[1:-1]
     curvature = np.convolve(kernel(sigma, radius), [1, -2, 1], mode="valid")
-    error = np.linalg.norm(change - curvature / 2) / np.linalg.norm(change)
+    error = difference(curvature / 2, change)
     assert_close("a solution of the diffusion equation", error, tolerance)
 
 

@@ -8,12 +8,11 @@ layer takes it away, but not the errors of its rounding.
 import functools
 
 import keras
-import numpy as np
 import pytest
 
 from keras_gdrn.layers import GaussDerConv
 from tests._cases import cases
-from tests.theory.assertions import assert_close
+from tests.theory.assertions import assert_close, difference
 from tests.theory.counter_examples import SmoothThenDifference
 from tests.theory.images import natural_images
 from tests.theory.networks import array
@@ -31,8 +30,6 @@ def assert_precise_in_bfloat16(kind, images, *, tolerance, compiled=True, **opti
     """Under the policy mixed_bfloat16 a layer is near itself in float32, at any σ.
 
     Args:
-        kind: Class of the layer.
-        tolerance: Largest relative error in the Euclidean norm.
         compiled: Whether the layer is compiled, which otherwise runs eagerly.
     """
     exact, rounded = _models(kind, images.shape[1:], **options)
@@ -40,8 +37,8 @@ def assert_precise_in_bfloat16(kind, images, *, tolerance, compiled=True, **opti
     outputs = rounded.predict(images, verbose=0) if compiled else rounded(images)
     actual = [array(y) for y in outputs]
     for sigma, y, reference in zip(SIGMAS, actual, expected, strict=True):
-        error = np.linalg.norm(y - reference) / np.linalg.norm(reference)
-        assert_close(f"precise in bfloat16 (sigma={sigma:g})", error, tolerance)
+        claim = f"precise in bfloat16 (sigma={sigma:g})"
+        assert_close(claim, difference(y, reference), tolerance)
 
 
 @functools.cache
