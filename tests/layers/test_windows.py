@@ -14,7 +14,7 @@ from keras_gdrn.layers import (
 from keras_gdrn.models import scale_channel
 from tests._cases import cases
 from tests._gradients import DTYPE, EXACT, gradients
-from tests.layers._contract import numpy, randomize
+from tests.layers._contract import assert_near, drawn, numpy, randomize
 from tests.layers._windowed import WindowedChannels, deviations
 
 SCALES = cases((0.5, 1.0, 2.0), (1.0, 2.0))
@@ -23,10 +23,9 @@ EXACTLY = {"epsilon": 1e-13 if EXACT else 1e-6}
 TOLERANCE = 1e-9 if EXACT else 2e-4
 
 
-def images(*shape, batch=2):
+def images(*shape):
     # Exact in float32, to which an `Input` casts them.
-    draw = np.random.default_rng(0).normal(size=(batch, *shape)).astype("float32")
-    return draw.astype(DTYPE)
+    return drawn(2, *shape).astype(DTYPE)
 
 
 def built(network, shape, extent, scales=SCALES):
@@ -145,9 +144,7 @@ def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
     for ours, theirs in zip(*of_both, strict=True):
         largest = max(np.abs(theirs).max(), 1e-3)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e2 * TOLERANCE * largest)
-    atol = TOLERANCE * np.abs(expected).max()
-    actual = numpy(layer(x, training=training))
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+    assert_near(layer(x, training=training), expected, TOLERANCE)
     assert layer(x[:0]).shape == (0, *expected.shape[1:])
     if not training:
         whole, wide = (
@@ -155,7 +152,8 @@ def test_values_and_gradients_are_those_of_cut_outs(name, extent, training):
             for field in (None, 99.0)
         )
         np.testing.assert_allclose(wide, whole, rtol=TOLERANCE, atol=TOLERANCE)
-        assert np.abs(whole - expected).max() > 3 * atol  # something has been cut off
+        # Something has been cut off.
+        assert np.abs(whole - expected).max() > 3 * TOLERANCE * np.abs(expected).max()
 
 
 # Independence of the canvas
