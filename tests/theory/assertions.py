@@ -2,7 +2,8 @@
 
 A covariance holds up to discretization and to the border. Every assertion therefore
 compares a central crop, relative to how much the expected response varies there, and
-states the tolerance; it prints what it measured (`pytest -rP` shows it).
+states the tolerance; it prints what it measured (`pytest -rP` shows it). What is tested
+are functions of images: `maps` give feature maps, `score` `(batch, classes)`.
 """
 
 import numpy as np
@@ -70,11 +71,7 @@ def values_at(maps, points):
 def assert_translation_covariant(
     maps, image, *, tolerance, shift=(3, -5), size=111, crop=24
 ):
-    """`F(f(· - t))(x) = F(f)(x - t)` for a shift t by whole pixels, in a crop.
-
-    Args:
-        maps: Function `images -> feature maps`.
-    """
+    """`F(f(· - t))(x) = F(f)(x - t)` for a shift t by whole pixels, in a crop."""
     moved = maps(sample(image, size, shift=shift))[0]
     expected = maps(sample(image, size))[0]
     center = (size - 1) // 2
@@ -89,9 +86,6 @@ def assert_translation_invariant(score, image, *, tolerance, shift=(3, -5), size
     """`Γ(f(· - t)) = Γ(f)`, relative to how far `Γ(f)` is from `Γ(0)`.
 
     Source: Eq. spatial-maxpooling-expression.
-
-    Args:
-        score: Function `images -> (batch, classes)`.
     """
     expected = score(sample(image, size))
     blank = score(np.zeros_like(sample(image, size)))

@@ -1,4 +1,8 @@
-"""Invariances, and what the scale channels of a network have in common."""
+"""Invariances, and what the scale channels of a network have in common.
+
+What is tested are functions of images: `maps` give feature maps, `scores` `(batch,
+scale, classes)`, `predict` `(batch, classes)`, `channels` `(batch, scale, …)`.
+"""
 
 import itertools
 
@@ -20,9 +24,6 @@ def assert_channels_permuted(scores, images, *, tolerance, factor, steps, size=1
 
     Source: Eq. gaussresnet-set-comparison-scaling, for channels at `σ_0 λ^i` and
     `S = λ^steps`; the channels at the ends have no counterpart.
-
-    Args:
-        scores: Function `images -> (batch, scale, classes)`.
     """
     expected = scores(sample_all(images, size))
     blank = scores(np.zeros_like(sample_all(images, size)))
@@ -35,9 +36,6 @@ def assert_scale_invariant(predict, images, *, tolerance, factor, size=111):
     """`Φ(S_s f) = Φ(f)` for the pooled scores.
 
     Source: Eq. scale-invariance-definition.
-
-    Args:
-        predict: Function `images -> (batch, classes)`.
     """
     expected = predict(sample_all(images, size))
     blank = predict(np.zeros_like(sample_all(images, size)))
@@ -50,10 +48,6 @@ def assert_invariant_to_constants(maps, images, *, tolerance, constant, border=0
     """`F(f + a) = F(f)`, but for `border` pixels along each side.
 
     Source: Sec. The use of a zero-order term, `f(x) -> f(x) + a`.
-
-    Args:
-        maps: Function `images -> feature maps`.
-        tolerance: Relative to `‖F(f) - F(0)‖`, the response to the image.
     """
     expected, actual = maps(images), maps(images + np.float32(constant))
     blank = maps(np.zeros_like(images))
@@ -75,9 +69,6 @@ def assert_weights_shared(channels, network, sigma0, images, *, tolerance):
 
     Source: Sec. Multi-scale-channel networks: "All the scale channels Γ are copies of
     each other, meaning they share the same weights".
-
-    Args:
-        channels: Function `images -> (batch, scale, …)` that applies `network`.
     """
     weights = network.get_weights()
     random = np.random.default_rng(0)
@@ -104,11 +95,8 @@ def assert_joint_batch_statistics(channels, network, sigma0, images, *, toleranc
     """One training step moves the statistics to those of all scale channels together.
 
     `moving = momentum moving + (1 - momentum) batch`, with the mean and variance of
-    each feature over images, positions and scales.
-
-    Args:
-        channels: Keras layer that applies `network` at the scales `sigma0`.
-        network: Chain of `GaussDerConv`, `BatchNormalization` and `ReLU` layers.
+    each feature over images, positions and scales. The network is a chain of
+    `GaussDerConv`, `BatchNormalization` and `ReLU` layers.
     """
     expected = _statistics_after_a_step(network, sigma0, images)
     model = keras.Sequential([keras.Input(images.shape[1:]), channels])

@@ -1,4 +1,7 @@
-"""Mirror and axis symmetries of a layer, and the scale-space properties of a kernel."""
+"""Mirror and axis symmetries of a layer, and the scale-space properties of a kernel.
+
+A `kernel(sigma, radius)` has the length `2 radius + 1`.
+"""
 
 import numpy as np
 
@@ -39,9 +42,6 @@ def assert_semigroup(kernel, first, second, *, tolerance, radius=60):
     """`T(·; σ_1) * T(·; σ_2) = T(·; sqrt(σ_1² + σ_2²))`, a cascade of smoothings.
 
     Source: Lindeberg 1990; it holds for the discrete kernel, not for sampled Gaussians.
-
-    Args:
-        kernel: Function `(sigma, radius) -> array of length 2 radius + 1`.
     """
     cascade = np.convolve(kernel(first, radius), kernel(second, radius), mode="same")
     error = difference(cascade, kernel(np.hypot(first, second), radius))
@@ -61,12 +61,11 @@ def assert_solves_diffusion(kernel, sigma, *, tolerance, radius=60, step=1e-4):
 def assert_steers(make, order, image, direction, expected, *, tolerance):
     """With `C_α = u^α`, order N of the jet is the directional derivative `(u·∇)^N`.
 
-    That is what the multinomial `m(α)` is for: `(u·∇)^N = Σ_|α|=N m(α) u^α ∂^α`.
+    That is what the multinomial `m(α)` is for: `(u·∇)^N = Σ_|α|=N m(α) u^α ∂^α`. The
+    coefficients of other orders are zero; the response is seen at the center only.
 
     Args:
         make: Function from the function `α -> C_α` to a layer of one channel.
-        order: N; the coefficients of other orders are zero.
-        image: Grey image `(*spatial)`, whose response is seen at the center only.
         expected: `σ^N (u·∇)^N` of the image at the center.
     """
 
