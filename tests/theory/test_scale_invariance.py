@@ -62,13 +62,8 @@ def test_rescaling_permutes_the_channels(steps):
 @pytest.mark.parametrize("mode", POOLINGS)
 def test_pooled_scores_are_invariant(mode, steps):
     """But for the channels at the ends, one or two of which come and go."""
-    pool = ScalePooling(mode)
-    assert_scale_invariant(
-        lambda images: array(pool(scores(images))),
-        IMAGES,
-        factor=STEPS[steps],
-        tolerance=8e-2,
-    )
+    pool, options = ScalePooling(mode), {"factor": STEPS[steps], "tolerance": 8e-2}
+    assert_scale_invariant(lambda x: array(pool(scores(x))), IMAGES, **options)
 
 
 @pytest.mark.parametrize("mode", POOLINGS)
@@ -93,18 +88,11 @@ class TestCounterExamples:
 
     @pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
     def test_plain_convolutions_have_no_scale_channels(self):
-        plain = keras.Sequential(
-            [keras.layers.Conv2D(5, 5), keras.layers.GlobalMaxPooling2D()]
-        )
-        channels = ScaleChannels(plain, SIGMA0)
+        layers = [keras.layers.Conv2D(5, 5), keras.layers.GlobalMaxPooling2D()]
+        channels = ScaleChannels(keras.Sequential(layers), SIGMA0)
+        options = {"factor": 2.0, "steps": 2, "tolerance": 3e-2}
         with pytest.raises(AssertionError, match="not a permutation"):
-            assert_channels_permuted(
-                lambda images: array(channels(images)),
-                IMAGES,
-                factor=2.0,
-                steps=2,
-                tolerance=3e-2,
-            )
+            assert_channels_permuted(lambda x: array(channels(x)), IMAGES, **options)
 
     @pytest.mark.parametrize("kind", ["dense", "first channel"])
     def test_other_functions_of_the_channels_know_their_order(self, kind):
