@@ -79,17 +79,20 @@ def test_unknown_sizes(model):
 def test_options_and_policies_are_kept(extent):
     """Also that the scores are float32 under a mixed policy."""
     keras.config.set_dtype_policy("mixed_bfloat16")
-    options = {"scale_dropout": 0.2, "receptive_field": extent, "subpixel": True}
-    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, **options)
+    options = {"scale_dropout": 0.2, "receptive_field": extent, "tolerance": 0.02}
+    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, subpixel=True, **options)
     keras.config.set_dtype_policy("float32")
     changed = (with_sigma0(model, [1.0, 2.0]), with_input_shape(model, (16, 16, 3)))
     for each in (model, *changed):
         pooling, channels = map(each.get_layer, ("scale_pooling", "scale_channels"))
         assert (pooling.dropout, pooling.compute_dtype) == (0.2, "float32")
-        assert (channels.receptive_field, channels.subpixel) == (extent, True)
+        assert (channels.receptive_field, channels.tolerance) == (extent, 0.02)
+        assert channels.subpixel is True
         assert channels.compute_dtype == "bfloat16"
         assert channels.network.get_layer("head").compute_dtype == "bfloat16"
         assert each.output.dtype == "float32"
+    exact = with_sigma0(model, [0.5], tolerance="exact").get_layer("scale_channels")
+    assert (exact.tolerance, exact.subpixel) == ("exact", True)
 
 
 def test_saved_and_reloaded(model, tmp_path):
