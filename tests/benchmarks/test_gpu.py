@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 
 from tests import without
+from tests._commands import cells
 
 pytest.importorskip("jax")
 
@@ -19,9 +20,7 @@ def number(cell):
 def test_errors_times_and_memory_are_measured(gpu):
     """On JAX, as if TensorFlow were not installed."""
     absent = (*without.TENSORFLOW, "keras_tuner")
-    printed = without.run(absent, "benchmarks/gpu/run.py", "--quick")
-    lines = [line for line in printed.splitlines() if line.startswith("| ")]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rows = cells(without.run(absent, "benchmarks/gpu/run.py", "--quick"))
     errors, steps = rows[2:14] + rows[16:19], rows[21:]
     assert [name for name, *_ in errors[::3]] == [
         *(f"{of}, σ = {sigma}" for of in gpu("run").LAYERS for sigma in (1, 4)),
