@@ -3,10 +3,11 @@
 import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
+from types import ModuleType
 from unittest import mock
 
 import pytest
@@ -26,8 +27,8 @@ def command(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", [path.name, *arguments])
         status = None
         try:
-            with modules_of(path.parent):
-                importlib.import_module(path.stem).main()
+            with modules_of(path.parent) as module:
+                module(path.stem).main()
         except SystemExit as stopped:
             status = stopped.code
         out, error = capsys.readouterr()
@@ -39,7 +40,7 @@ def command(monkeypatch, capsys):
 
 
 @contextmanager
-def modules_of(folder: Path) -> Iterator[None]:
+def modules_of(folder: Path) -> Iterator[Callable[[str], ModuleType]]:
     """Modules of this folder can be imported, and those of no other command are known.
 
     Folders have modules of the same names.
@@ -48,11 +49,17 @@ def modules_of(folder: Path) -> Iterator[None]:
     sys.path.insert(0, str(folder))
     try:
         with mock.patch.dict(os.environ):
-            yield
+            yield importlib.import_module
     finally:
         _forget_commands()
         sys.modules.update(others)
         sys.path[:] = path
+
+
+def cells(text: str) -> list[list[str]]:
+    """Those of each row of the tables in a text, also of the headers."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
 def _forget_commands() -> dict:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import keras_gdrn
+from tests._commands import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "keras_gdrn"
 # What every room may use, and what is no room.
 COMMON = {"_checks", "commands"}

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tests._commands import ROOT
+
 bs4 = pytest.importorskip("bs4")
 pytest.importorskip("sphinx")
 
-ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(str(p.relative_to(DOCS).with_suffix("")) for p in DOCS.rglob("*.md"))
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import keras_gdrn
+from tests._commands import ROOT
+from tests._pages import page
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("results/**/*.md")]
 SECTION = re.compile(r"^(Args|Returns):\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 INHERITED = {"name", "dtype", "kwargs"}
@@ -39,8 +40,7 @@ def test_public_names_are_described(room):
     The reference has them from their docstrings; constants have none.
     """
     module = importlib.import_module(f"keras_gdrn.{room}")
-    page = (ROOT / "docs" / "api" / f"{room}.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"py:data:: (\w+)", page))
+    documented = set(re.findall(r"py:data:: (\w+)", page(f"docs/api/{room}")))
     assert documented == {n for n in module.__all__ if not callable(getattr(module, n))}
     for name in module.__all__:
         value = getattr(module, name)
@@ -57,10 +57,10 @@ def test_public_names_are_described(room):
 
 
 def test_links_to_files_lead_somewhere():
-    for page in PAGES:
-        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+    for file in PAGES:
+        for link in re.findall(r"\]\(([^)\s]+)\)", file.read_text(encoding="utf-8")):
             if "://" not in link and not link.startswith("#"):
-                assert (page.parent / link.partition("#")[0]).exists(), (page, link)
+                assert (file.parent / link.partition("#")[0]).exists(), (file, link)
 
 
 def test_the_pictures_can_be_drawn(monkeypatch, tmp_path):

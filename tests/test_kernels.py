@@ -422,12 +422,7 @@ FIVE = kernels.Samples(5), kernels.Samples(5)
         (lambda: kernels.axis_operator(0, 1, 1, "zero"), "`size`.*size=0"),
         (lambda: kernels.axis_operator(5, 1, 1, "wrap"), "`boundary`.*'wrap'"),
         (lambda: kernels.stencils(5, 5, 1, 1, "edge"), "`boundary`.*'edge'"),
-        (
-            lambda: kernels.sampled_operator(
-                *2 * [kernels.Samples(5)], 5, 1, 1, "edge"
-            ),
-            "`boundary`.*'edge'",
-        ),
+        (lambda: kernels.sampled_operator(*FIVE, 5, 1, 1, "odd"), "`boundary`.*'odd'"),
     ],
 )
 def test_arguments_are_refused(call, message):

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import keras_gdrn
+from tests._commands import ROOT
 from tests.test_architecture import imported
 
-ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 PROJECT = tomllib.loads(TEXT)["project"]
 REPOSITORY = PROJECT["urls"]["Repository"]

@@ -5,7 +5,6 @@ Only what takes long is made shorter.
 
 import dataclasses
 import re
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -14,19 +13,9 @@ import pytest
 from keras_gdrn import data, training, tuning
 from keras_gdrn.models import ARCHITECTURES
 from keras_gdrn.models._architectures import OF_THE_PAPER
+from tests._pages import code, page
 
-ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.usefixtures("step_by_step")
-
-
-def page(name: str) -> str:
-    return (ROOT / f"{name}.md").read_text(encoding="utf-8")
-
-
-def code(name: str) -> list[str]:
-    """Its Python blocks, also those within a list."""
-    blocks = re.findall(r"^( *)```python\n(.*?)```", page(name), re.DOTALL | re.M)
-    return [re.sub(rf"^{indent}", "", text, flags=re.M) for indent, text in blocks]
 
 
 BUILD, TRAINED, TRAIN = code("README")

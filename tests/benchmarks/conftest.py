@@ -1,26 +1,25 @@
 """The benchmarks are scripts, run on little data."""
 
-import importlib
 import sys
 
 import pytest
 
-from tests._commands import ROOT, modules_of
+from tests._commands import ROOT, cells, modules_of
 
 
 @pytest.fixture
 def gpu():
     """The modules of `benchmarks/gpu`, by name."""
-    with modules_of(ROOT / "benchmarks"):
+    with modules_of(ROOT / "benchmarks") as module:
         sys.path.insert(0, str(ROOT / "benchmarks" / "gpu"))
-        yield importlib.import_module
+        yield module
 
 
 @pytest.fixture
 def studies():
     """The modules of `benchmarks/studies`, by name."""
-    with modules_of(ROOT / "benchmarks" / "studies"):
-        yield importlib.import_module
+    with modules_of(ROOT / "benchmarks" / "studies") as module:
+        yield module
 
 
 @pytest.fixture
@@ -30,8 +29,7 @@ def table_of(command, step_by_step):
     def run(script, *options) -> list[list[str]]:
         done = command(f"benchmarks/{script}", *options)
         assert done.returncode == 0, done.stderr
-        rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
-        table = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+        table = cells(done.stdout)
         assert len({len(row) for row in table}) == 1
         return table[2:]
 

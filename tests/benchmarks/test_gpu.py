@@ -2,15 +2,12 @@
 
 import argparse
 import math
-import os
-import subprocess
-import sys
 from unittest import mock
 
 import pytest
 
 from tests import without
-from tests._commands import ROOT
+from tests._commands import cells
 
 pytest.importorskip("jax")
 
@@ -22,19 +19,8 @@ def number(cell):
 @pytest.mark.slow
 def test_errors_times_and_memory_are_measured(gpu):
     """On JAX, as if TensorFlow were not installed."""
-    blocked = ",".join((*without.TENSORFLOW, "keras_tuner"))
-    command = ["-m", "tests.without", blocked, ROOT / "benchmarks/gpu/run.py"]
-    done = subprocess.run(
-        [sys.executable, *command, "--quick"],
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith("| ")]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    absent = (*without.TENSORFLOW, "keras_tuner")
+    rows = cells(without.run(absent, "benchmarks/gpu/run.py", "--quick"))
     errors, steps = rows[2:14] + rows[16:19], rows[21:]
     assert [name for name, *_ in errors[::3]] == [
         *(f"{of}, σ = {sigma}" for of in gpu("run").LAYERS for sigma in (1, 4)),

@@ -16,6 +16,7 @@ from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import from_preset
 from keras_gdrn.tuning import parameters
+from tests.theory.assertions import difference
 
 
 @pytest.fixture
@@ -42,10 +43,6 @@ def peers(studies):
 @pytest.fixture
 def of_stir(studies):
     return studies("stir_networks")
-
-
-def difference(actual, expected):
-    return np.linalg.norm(actual - expected) / np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("factor", [0.5, 2**-0.5, 2**0.25, 2])

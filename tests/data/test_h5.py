@@ -81,3 +81,32 @@ def test_truncated_and_missing_files_are_errors_that_name_them(tmp_path):
         read_h5(path)
     with pytest.raises(FileNotFoundError, match=r"b\.h5"):
         read_h5(tmp_path / "b.h5")
+
+
+def damaged(whole: bytes, random: np.random.Generator) -> bytes:
+    """A file that is cut off, or in which some bytes or a whole run have changed."""
+    content = np.frombuffer(whole, "uint8").copy()
+    kind, first = random.integers(3), random.integers(len(whole))
+    if kind == 0:
+        return whole[:first]
+    places = random.integers(len(whole), size=random.integers(1, 20))
+    if kind == 1:
+        places = np.arange(first, min(len(whole), first + random.integers(1, 2000)))
+    content[places] = random.integers(256, size=len(places))
+    return content.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_damage_crashes_or_hangs_the_reader(tmp_path):
+    """Which would end the tests, or never end them: an error, or harmless damage."""
+    random, refused = np.random.default_rng(0), 0
+    images = random.random((4, 6, 6, 3), "float32")
+    path = write(tmp_path / "a.h5", x_test=images, y_test=np.arange(4))
+    whole = path.read_bytes()
+    for _ in range(60):
+        path.write_bytes(damaged(whole, random))
+        try:
+            read_h5(path)
+        except (OSError, ValueError):
+            refused += 1
+    assert 0 < refused < 60

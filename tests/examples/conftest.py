@@ -1,6 +1,5 @@
 """The examples are scripts: their folder is what Python would search first."""
 
-import importlib
 import sys
 
 import pytest
@@ -13,15 +12,15 @@ EXAMPLES, PAPER = ROOT / "examples", ROOT / "examples" / "paper"
 @pytest.fixture
 def script():
     """The modules of the examples, by name: `script("demo")`."""
-    with modules_of(EXAMPLES):
-        yield importlib.import_module
+    with modules_of(EXAMPLES) as module:
+        yield module
 
 
 @pytest.fixture
 def paper():
     """The modules of the reproduction, by name: `paper("run")`."""
-    with modules_of(PAPER):
-        yield importlib.import_module
+    with modules_of(PAPER) as module:
+        yield module
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from PIL import Image
 
 from keras_gdrn.data import SIZE_FACTORS, read_image
 from keras_gdrn.models import Preprocess, classify, gauss_der_resnet, with_preprocess
-from tests._commands import ROOT
+from tests._pages import code
 
 SMALL = ("photos", "--side", 12, "--widths", 4, 4, "--epochs", 1)
 
@@ -146,10 +146,8 @@ def test_refused_before_the_training(
 
 def test_the_page_runs(tmp_path, monkeypatch):
     """Its blocks, one after the other, in a folder with photos."""
-    text = (ROOT / "docs" / "own_data.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    Path("page.py").write_text("".join(blocks), encoding="utf-8")
+    Path("page.py").write_text("".join(code("docs/own_data")), encoding="utf-8")
     write_folder(tmp_path / "photos", count=4)
     page = runpy.run_path("page.py")
     assert page["network"].output_shape == (None, 7)

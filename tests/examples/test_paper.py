@@ -18,6 +18,7 @@ from keras_gdrn.models import (
 )
 from keras_gdrn.training import RECIPES
 from tests._commands import ROOT, modules_of
+from tests._pages import page
 
 with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
     from budgets import with_network, within
@@ -39,8 +40,8 @@ def test_each_figure_of_the_paper_has_its_runs_and_is_in_the_docs():
         counts[f"{what}_scale_selection"] = 3
     ablations = {f"{d}_label_smoothing_scale_selection": 6 for d in RESCALED}
     assert {name: found[name] for name in set(found) - parts} == counts | ablations
-    page = (ROOT / "docs" / "departures.md").read_text(encoding="utf-8")
-    assert set(counts) <= set(re.findall(r"`(?:reproduce.py |--figure )*(\w+)`", page))
+    text = page("docs/departures")
+    assert set(counts) <= set(re.findall(r"`(?:reproduce.py |--figure )*(\w+)`", text))
     wanted = {run for figure in FIGURES.values() for run in figure.runs}
     assert wanted <= set(EXPERIMENTS)
     # On CIFAR-10 the paper shows the scale selection without label smoothing.

@@ -3,10 +3,7 @@
 import contextlib
 import functools
 import json
-import os
 import re
-import subprocess
-import sys
 from unittest import mock
 
 import keras
@@ -196,17 +193,8 @@ def files(tmp_path_factory):
 
 @pytest.mark.slow
 def test_files_are_enough_where_there_is_no_tensorflow(tmp_path, files):
-    blocked, program = ",".join(without.TENSORFLOW), "examples/paper/reproduce.py"
     command = "cifar10_max_pretrained", *SMOKE, "--h5", files, "--out", tmp_path
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.without", blocked, program, *command],
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": "jax"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
+    without.run(without.TENSORFLOW, "examples/paper/reproduce.py", *command)
     record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert record["environment"]["backend"] == "jax"
     assert "tensorflow" not in record["environment"]
@@ -241,36 +229,32 @@ def test_a_figure_is_drawn_from_runs_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("dataset", "shape", "message"),
+    ("dataset", "split", "shape", "message"),
     [
-        ("cifar10", (96, 96, 3), "64x64x3.*train, 96x96x3"),
-        ("cifar10", (64, 64, 1), "64x64x3.*64x64x1"),
-        ("cifar10", (64, 48, 3), "64x64x3.*64x48x3"),
-        ("digits", (36, 36, 1), "digits: 40x40x1.*36x36x1"),
-        ("mnist", (112, 112, 1), None),
-        ("cifar10", (64, 64, 3), None),
-        ("stl10", (192, 192, 3), "96x96x3.*train, 192x192x3"),
-        ("stl10", (96, 96, 3), None),
+        ("cifar10", "train", (96, 96, 3), "64x64x3.*train, 96x96x3"),
+        ("cifar10", "train", (64, 64, 1), "64x64x3.*64x64x1"),
+        ("cifar10", "train", (64, 48, 3), "64x64x3.*64x48x3"),
+        ("digits", "train", (36, 36, 1), "digits: 40x40x1.*36x36x1"),
+        ("mnist", "train", (112, 112, 1), None),
+        ("cifar10", "train", (64, 64, 3), None),
+        # Test images of STL-10 are larger than those of the training.
+        ("stl10", "train", (192, 192, 3), "96x96x3.*train, 192x192x3"),
+        ("stl10", "train", (96, 96, 3), None),
+        ("stl10", "test", (96, 96, 3), "192x192x3.*test, 96x96x3"),
+        ("stl10", "test", (192, 192, 3), None),
     ],
 )
-def test_files_of_other_images(paper, tmp_path, dataset, shape, message):
-    arrays = {"x_train": np.zeros((12, *shape), "uint8"), "y_train": np.arange(12)}
-    write(tmp_path / "mine_tr12_sctr1p000.h5", **arrays)
+def test_files_of_other_images(paper, tmp_path, dataset, split, shape, message):
+    arrays = {f"x_{split}": np.zeros((12, *shape), "uint8")}
+    write(
+        tmp_path / "a_sctr1p000_scte1p000.h5", **arrays, **{f"y_{split}": np.arange(12)}
+    )
     source = paper("images").Source(h5=tmp_path)
     if message is None:
-        assert source.data(dataset, "train")[0].shape == (12, *shape)
+        assert source.data(dataset, split)[0].shape == (12, *shape)
         return
-    with pytest.raises(ValueError, match=rf"sctr1p000\.h5 must have .*{message}"):
-        source.data(dataset, "train")
-
-
-def test_test_images_of_stl_10_are_larger_than_those_of_training(paper, tmp_path):
-    source, arrays = paper("images").Source(h5=tmp_path), {"y_test": np.arange(2)}
-    for side, file in ((192, "a_scte1p000.h5"), (96, "a_scte0p500.h5")):
-        write(tmp_path / file, x_test=np.zeros((2, side, side, 3), "uint8"), **arrays)
-    assert source.data("stl10", "test")[0].shape == (2, 192, 192, 3)
-    with pytest.raises(ValueError, match=r"192x192x3.*test, 96x96x3"):
-        source.data("stl10", "test", 0.5)
+    with pytest.raises(ValueError, match=rf"scte1p000\.h5 must have .*{message}"):
+        source.data(dataset, split)
 
 
 TEST = {"x_test": np.zeros((3, 40, 40, 1)), "y_test": [0, 1, 2]}

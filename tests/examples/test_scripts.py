@@ -12,6 +12,7 @@ from scipy.special import logit
 
 from keras_gdrn.data import Shape, random_scenes, rescaled_arrays
 from keras_gdrn.models import _from_preset, architecture, from_preset
+from tests._commands import cells
 
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
 
@@ -28,7 +29,7 @@ def test_what_is_trained_and_tested(script, main, tmp_path, monkeypatch, name):
     printed, out = main(script(name), "--quick", "--seed", 3), tmp_path / "runs" / name
     table = (out / "results.md").read_text(encoding="utf-8")
     assert table in printed
-    assert [row.split("|")[1].strip() for row in table.splitlines()[2:]] == ROWS[name]
+    assert [title for title, *_ in cells(table)[2:]] == ROWS[name]
     curves = "accuracy.png" if name == "demo" else PICTURES[0]
     assert all((out / p).stat().st_size > 1000 for p in (curves, *PICTURES[1:]))
 

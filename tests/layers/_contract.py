@@ -34,8 +34,7 @@ class Case:
     without_gradient: tuple[str, ...] = ()
 
     def inputs(self, batch: int = 3) -> np.ndarray:
-        draw = np.random.default_rng(0).normal(size=(batch, *self.shape))
-        return draw.astype("float32")
+        return drawn(batch, *self.shape)
 
 
 def each(every: dict[str, Case], on_jax: tuple[str, ...], checks=None):
@@ -48,6 +47,10 @@ def each(every: dict[str, Case], on_jax: tuple[str, ...], checks=None):
     by_case = pytest.mark.parametrize("case", [every[n] for n in names], ids=names)
     by_check = pytest.mark.parametrize("check", checks or CONTRACT)
     return lambda test: by_check(by_case(test))
+
+
+def drawn(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def randomize(layer: keras.layers.Layer) -> None:
@@ -69,6 +72,12 @@ def numpy(tensor) -> np.ndarray:
     """In float32, as NumPy has no bfloat16, or float64."""
     array = keras.ops.convert_to_numpy(tensor)
     return array if array.dtype == "float64" else array.astype("float32")
+
+
+def assert_near(actual, expected, tolerance: float) -> None:
+    """Everywhere, to within a share of the largest value."""
+    atol = tolerance * np.abs(expected).max()
+    np.testing.assert_allclose(numpy(actual), expected, rtol=0, atol=atol)
 
 
 def assert_shapes(case: Case) -> None:
@@ -162,8 +171,7 @@ def assert_mixed_precision(case: Case) -> None:
         assert keras.backend.standardize_dtype(y.dtype) == layer.compute_dtype
         assert symbol.dtype == layer.compute_dtype
         assert {w.dtype for w in layer.trainable_weights} <= {layer.variable_dtype}
-        atol = half[policy] * np.abs(expected).max()
-        np.testing.assert_allclose(numpy(y), expected, rtol=0, atol=atol)
+        assert_near(y, expected, half[policy])
 
 
 def assert_arguments_of_any_layer(case: Case) -> None:

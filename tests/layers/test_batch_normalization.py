@@ -6,7 +6,7 @@ import pytest
 
 from keras_gdrn.layers._batch_normalization import BatchNormalization
 from tests._gradients import gradients
-from tests.layers._contract import numpy
+from tests.layers._contract import assert_near, numpy
 
 SHAPES = {"line": (4, 9, 5), "image": (4, 6, 7, 5), "volume": (3, 4, 5, 2, 5)}
 ROLES = ("gamma", "beta", "moving_mean", "moving_variance")
@@ -48,10 +48,7 @@ def test_training_step_is_that_of_keras(name, dtype):
     )
     assert keras.backend.standardize_dtype(computed[0].dtype) == ours.compute_dtype
     for values in zip(computed, expected, strict=True):
-        actual, desired = map(numpy, values)
-        tolerance = 1e-4 if dtype == "float32" else 1e-2
-        atol = tolerance * np.max(np.abs(desired))
-        np.testing.assert_allclose(actual, desired, atol=atol)
+        assert_near(*map(numpy, values), 1e-4 if dtype == "float32" else 1e-2)
     for role in ROLES:
         actual, desired = getattr(ours, role), getattr(theirs, role)
         np.testing.assert_allclose(actual, desired, rtol=1e-4, err_msg=role)

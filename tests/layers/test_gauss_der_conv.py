@@ -10,7 +10,7 @@ from keras_gdrn.layers import GaussDerConv
 from tests import _reference
 from tests._drawn import cases, examples
 from tests._gradients import DTYPE, InputGradient, assert_gradients_are_slopes
-from tests.layers._contract import Case, each, numpy, randomize
+from tests.layers._contract import Case, drawn, each, numpy, randomize
 
 
 def layer(filters=4, sigma=1.3, **fixed):
@@ -57,7 +57,7 @@ def built(conv, shape: tuple):
     """The layer with a value of its own in every weight, and an input in float64."""
     conv.build((None, *shape))
     randomize(conv)
-    return conv, np.random.default_rng(0).normal(size=(2, *shape))
+    return conv, drawn(2, *shape).astype("float64")
 
 
 def reference(conv: GaussDerConv, x: np.ndarray, sigma: float | None = None):

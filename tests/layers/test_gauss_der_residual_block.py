@@ -8,7 +8,7 @@ from keras import ops
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from tests._cases import cases
 from tests._gradients import DTYPE, assert_gradients_are_slopes
-from tests.layers._contract import Case, each, randomize
+from tests.layers._contract import Case, drawn, each, randomize
 
 
 def block(filters=4, sigma=1.3, **fixed):
@@ -61,7 +61,7 @@ def built(shape, *args, **kwargs):
     layer = GaussDerResidualBlock(*args, **kwargs)
     layer.build((None, *shape))
     randomize(layer)
-    return layer, np.random.default_rng(0).normal(size=(2, *shape)).astype("float32")
+    return layer, drawn(2, *shape)
 
 
 def assert_close(actual, expected):
@@ -159,7 +159,7 @@ def test_what_is_frozen_stays_frozen(before):
     again = GaussDerResidualBlock.from_config(layer.get_config())
     again.build((None, 8, 6, 3))
     again.set_weights(layer.get_weights())
-    x = np.random.default_rng(0).normal(size=(2, 8, 6, 3)).astype("float32")
+    x = drawn(2, 8, 6, 3)
     for block in (layer, again):
         assert not block.trainable_weights and not block.projection_bn.trainable
         assert_close(block(x, training=True), layer(x))

@@ -14,13 +14,14 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.layers._scale_scope import current_scales
-from keras_gdrn.models import gauss_der_resnet, with_sigma0
 from tests._cases import cases
 from tests._gradients import DTYPE, assert_gradients_are_slopes
 from tests.layers._contract import (
     CONTRACT,
     Case,
     assert_arguments_of_any_layer,
+    assert_near,
+    drawn,
     each,
     numpy,
     randomize,
@@ -29,6 +30,7 @@ from tests.layers._contract import (
 SHAPE = (20, 16, 3)
 # Fine and coarse ones, which are evaluated differently, in any order.
 SCALES = (1.0, 5.0, 0.6, 0.7, 2.7)
+IMAGES = drawn(2, *SHAPE)
 
 
 def convolution(scale=1.0):
@@ -110,10 +112,6 @@ def test_contract(case, check):
     check(case)
 
 
-def images():
-    return np.random.default_rng(0).normal(size=(2, *SHAPE)).astype("float32")
-
-
 def built(network, scales=SCALES):
     # Whole maps; windows have tests of their own.
     layer = ScaleChannels(network(), scales, receptive_field=None)
@@ -125,18 +123,16 @@ def built(network, scales=SCALES):
 @pytest.mark.parametrize("network", cases(NETWORKS, [sequential]))
 def test_channel_is_the_network_at_its_scale_with_its_weights(network):
     """And the network still works alone."""
-    layer, x = built(network), images()
-    y = numpy(layer(x))
-    assert y.shape[:2] == (len(x), len(SCALES))
+    layer = built(network)
+    y = numpy(layer(IMAGES))
+    assert y.shape[:2] == (len(IMAGES), len(SCALES))
     for channel, scale in zip(np.moveaxis(y, 1, 0), SCALES, strict=True):
         alone = network(scale)
-        alone(x)
+        alone(IMAGES)
         alone.set_weights(layer.get_weights())
-        expected = numpy(alone(x))
-        atol = 1e-4 * np.abs(expected).max()
-        np.testing.assert_allclose(channel, expected, rtol=0, atol=atol)
+        assert_near(channel, numpy(alone(IMAGES)), 1e-4)
         if scale == 1:
-            np.testing.assert_allclose(numpy(layer.network(x)), channel, atol=atol)
+            assert_near(layer.network(IMAGES), channel, 1e-4)
 
 
 @pytest.mark.parametrize("trainable_sigma", [False, True])
@@ -151,13 +147,13 @@ def test_between_the_pixels_a_channel_is_its_convolution(boundary, trainable_sig
     down = np.zeros((2, 3, 1))
     down[0, 0] = 1  # the derivative along the first axis, of the first channel
     conv.kernel.assign(down)
-    maps = np.moveaxis(numpy(layer(images())), 1, 0)
+    maps = np.moveaxis(numpy(layer(IMAGES)), 1, 0)
     for scale, actual in zip(scales, maps, strict=True):
         along, across = (
             kernels.axis_operator(size, 1.2 * scale, order, boundary, min(scale, 1))
             for size, order in zip(SHAPE, (1, 0), strict=False)
         )
-        expected = along @ images()[..., 0] @ across.T
+        expected = along @ IMAGES[..., 0] @ across.T
         np.testing.assert_allclose(actual[..., 0], expected, atol=1e-4)
 
 
@@ -174,7 +170,7 @@ def test_gradients_sum_over_the_channels(kind):
     layer = ScaleChannels(network, scales, field, subpixel=True)
     layer.build((None, *SHAPE))
     randomize(layer)
-    assert_gradients_are_slopes(layer, images())
+    assert_gradients_are_slopes(layer, IMAGES)
 
 
 @pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
@@ -196,7 +192,7 @@ def test_a_model_inside_is_in_the_mode_that_it_is_called_in():
             x = SpatialSelection()(of(image, training=mode))
             layer = ScaleChannels(keras.Model(image, x), SCALES)
             assert layer(keras.Input(SHAPE), training=False).shape[1] == len(SCALES)
-            first, second = numpy(layer(images())), numpy(layer(images()))
+            first, second = numpy(layer(IMAGES)), numpy(layer(IMAGES))
             assert np.array_equal(first, second) == (mode is None)
 
 
@@ -205,7 +201,7 @@ def test_output_dtype_is_that_of_the_network():
     network = keras.Sequential([convolution(), SpatialSelection(dtype="float32")])
     layer = ScaleChannels(network, SCALES)
     assert layer(keras.Input(SHAPE)).dtype == "float32"
-    assert keras.backend.standardize_dtype(layer(images()).dtype) == "float32"
+    assert keras.backend.standardize_dtype(layer(IMAGES).dtype) == "float32"
 
 
 def test_layers_outside_are_at_scale_one_also_after_an_error():
@@ -215,7 +211,7 @@ def test_layers_outside_are_at_scale_one_also_after_an_error():
     assert current_scales() == (1.0,)
     layer = built(convolution, [1.0, 2.0])
     with pytest.raises(ValueError, match="`sigma`"):
-        layer(images()[:, :1, :1])
+        layer(IMAGES[:, :1, :1])
     assert current_scales() == (1.0,)
 
 
@@ -232,12 +228,8 @@ def test_summary_shows_the_layers_inside(capsys, tmp_path):
 
 
 @pytest.mark.seen_on_tensorflow("configurations are the same")
-def test_options_are_kept_and_have_defaults_in_old_files():
-    model = gauss_der_resnet(SHAPE, 3, [4], 1.3, SCALES, subpixel=True, tolerance=0.02)
-    for changed, tolerance in (({}, 0.02), ({"tolerance": "exact"}, "exact")):
-        layer = with_sigma0(model, [0.5], **changed).get_layer("scale_channels")
-        assert (layer.subpixel, layer.tolerance) == (True, tolerance)
-    config = layer.get_config()
+def test_options_have_defaults_in_old_files():
+    config = ScaleChannels(convolution(), SCALES, 2.0, True, 0.02).get_config()
     for name in ("receptive_field", "subpixel", "tolerance"):
         del config[name]
     old = ScaleChannels.from_config(config)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.layers import SpatialSelection
-from tests.layers._contract import WEIGHTLESS, Case, each, numpy
+from tests.layers._contract import WEIGHTLESS, Case, drawn, each, numpy
 
 
 def selection(*args, **fixed):
@@ -25,10 +25,6 @@ def test_contract(case, check):
     check(case)
 
 
-def image(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).normal(size=(2, *shape, 3)).astype("float32")
-
-
 @pytest.mark.parametrize(
     ("shape", "center"),
     [
@@ -41,7 +37,7 @@ def image(*shape: int) -> np.ndarray:
     ],
 )
 def test_selects_the_mean_of_the_central_pixels_or_the_maximum(shape, center):
-    x, axes = image(*shape), tuple(range(1, len(shape) + 1))
+    x, axes = drawn(2, *shape, 3), tuple(range(1, len(shape) + 1))
     expected = {
         "center": x[(slice(None), *np.index_exp[center])].mean(axes),
         "max": x.max(axes),

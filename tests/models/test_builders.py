@@ -14,17 +14,14 @@ from keras_gdrn.layers import (
 )
 from keras_gdrn.models import gauss_der_resnet, head_initializers, scale_channel
 from tests._cases import cases
-from tests.layers._contract import numpy, randomize
+from tests.layers._contract import drawn, numpy, randomize
 
 SHAPE = (12, 10, 3)
 CHANNEL = {"input_shape": SHAPE, "classes": 5, "widths": (4, 4, 6), "ratio": 1.2}
 NETWORK = {**CHANNEL, "sigma0": (0.5, 1.0, 2.0)}
+IMAGES = drawn(2, *SHAPE)
 
 as_built = pytest.mark.seen_on_tensorflow("what is built does not depend on it")
-
-
-def images(batch=2, shape=SHAPE):
-    return np.random.default_rng(0).normal(size=(batch, *shape)).astype("float32")
 
 
 def layer(x, filters, sigma, **options):
@@ -59,26 +56,26 @@ OTHERS = [
 @pytest.mark.parametrize("options", cases([SEPARABLE, *OTHERS], [SEPARABLE]))
 def test_channel_is_the_layers_in_their_order(options):
     channel = scale_channel(**CHANNEL, **options)
-    reference, x = by_hand(**options), images()
+    reference = by_hand(**options)
     randomize(reference)
     channel.set_weights(reference.get_weights())
-    expected = numpy(reference(x))
-    np.testing.assert_allclose(numpy(channel(x)), expected, rtol=1e-5, atol=1e-5)
+    found, expected = numpy(channel(IMAGES)), numpy(reference(IMAGES))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_network_is_its_channels_pooled():
     model = gauss_der_resnet(**NETWORK, scale_pooling="logsumexp")
     randomize(model)
     channel = model.get_layer("scale_channels").network
-    scores = ScaleChannels(channel, NETWORK["sigma0"], subpixel=True)(images())
+    scores = ScaleChannels(channel, NETWORK["sigma0"], subpixel=True)(IMAGES)
     expected = np.log(np.sum(np.exp(numpy(scores)), axis=1))
-    np.testing.assert_allclose(numpy(model(images())), expected, rtol=1e-5)
+    np.testing.assert_allclose(numpy(model(IMAGES)), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", cases([(16, 2), (6, 5, 4, 2)], [(16, 2)]))
 def test_signals_and_volumes(shape):
     model = gauss_der_resnet(shape, 3, (4, 5), 1.2, [0.5, 1.0], order=3)
-    assert model(images(2, shape)).shape == (2, 3)
+    assert model(drawn(2, *shape)).shape == (2, 3)
 
 
 @as_built
@@ -100,7 +97,7 @@ def test_names_and_channels_last_whatever_keras_is_set_to():
         model = gauss_der_resnet(**NETWORK)
     finally:
         keras.config.set_image_data_format("channels_last")
-    assert model(images()).shape == (2, 5)
+    assert model(IMAGES).shape == (2, 5)
     layers = ["image", "scale_channels", "scale_pooling"]
     assert [layer.name for layer in model.layers] == layers
     channel = model.get_layer("scale_channels").network
@@ -162,7 +159,7 @@ def test_weights_as_large_as_hes_or_a_fifth_and_what_lifts_the_scores(
 )
 def test_no_class_begins_cut_off_unless_it_is_asked_for(options, center):
     channel = scale_channel((24, 24, 3), 50, [16, 16, 32], 1.25, **options)
-    scores = numpy(channel(images(50, (24, 24, 3)), training=True))
+    scores = numpy(channel(drawn(50, 24, 24, 3), training=True))
     if center is None:
         assert np.mean(scores == 0) > 0.05
         return

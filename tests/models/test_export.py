@@ -1,6 +1,5 @@
 """Exported networks, each in its own runtime, against the model on the same images."""
 
-import re
 from pathlib import Path
 
 import keras
@@ -15,6 +14,7 @@ from keras_gdrn.models import (
     with_input_shape,
     with_preprocess,
 )
+from tests._pages import code
 from tests.layers._contract import randomize
 
 pytestmark = [
@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:In the future .np.object.:FutureWarning"),
 ]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
 SHAPE, OTHER = (12, 10, 3), (9, 14, 3)
 
 
@@ -40,8 +39,7 @@ def images(batch, shape=SHAPE):
 
 
 # The page makes files, and has each loaded by its own runtime.
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-EXPORT, ANY_SIZE, SAVED_MODEL, ONNX, LITERT, WITH_SCALES = BLOCKS
+EXPORT, ANY_SIZE, SAVED_MODEL, ONNX, LITERT, WITH_SCALES = code("docs/export")
 
 
 def run(block, file):

@@ -5,7 +5,6 @@ import hashlib
 import shutil
 import sys
 import types
-from pathlib import Path
 
 import h5py
 import keras
@@ -29,8 +28,8 @@ from keras_gdrn.models import (
 )
 from keras_gdrn.tuning import parameters
 from tests._cases import cases
+from tests._pages import page
 
-PAGE = Path(__file__).parents[2] / "docs" / "trained.md"
 # Which images of its test set at three sizes, and of which side; the least accuracy.
 SEEN = {
     "digits": ("digits", 40, 0.9),
@@ -90,7 +89,7 @@ def test_card_and_page_tell_what_is_there(name):
         (card.shift_accuracy, card.shift_images),
     ):
         numbers = " | ".join(f"{100 * share:.1f}" for share in shares.values())
-        assert f"| `{name}` | {images} | {numbers} |" in PAGE.read_text("utf-8")
+        assert f"| `{name}` | {images} | {numbers} |" in page("docs/trained")
     if name in ARCHITECTURES:
         built, size = architecture(name), model.get_layer("preprocess").object_size
         assert next(iter(card.accuracy)) == "0.5" and len(card.accuracy) == 9
@@ -171,7 +170,8 @@ def test_what_is_saved_is_found_again(small, tmp_path):
     with h5py.File(weights) as file:
         assert "optimizer" not in file
     weights.write_bytes(weights.read_bytes() + b"more")
-    with pytest.raises(ValueError, match="are damaged, or not those of the card"):
+    message = r"model\.weights\.h5 are damaged, or not those of the card"
+    with pytest.raises(ValueError, match=message):
         from_preset(weights.parent)
     text = (tmp_path / "pets" / "README.md").read_text(encoding="utf-8")
     for said in (

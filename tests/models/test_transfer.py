@@ -18,7 +18,7 @@ from keras_gdrn.models import (
     with_sigma0,
 )
 from tests._cases import cases
-from tests.layers._contract import numpy, randomize
+from tests.layers._contract import drawn, numpy, randomize
 
 SHAPE, SCALES = (12, 10, 3), (0.5, 1.0)
 OPTIONS = {"input_shape": SHAPE, "classes": 5, "widths": (4, 6), "ratio": 1.2}
@@ -31,10 +31,6 @@ def model():
     model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, scale_dropout=0.2, name="mine")
     randomize(model)
     return model
-
-
-def images(*shape: int):
-    return np.random.default_rng(0).normal(size=(2, *shape)).astype("float32")
 
 
 def assert_same_weights(model, other):
@@ -59,7 +55,7 @@ def test_it_is_the_network_built_anew(model, change, options):
     assert model.input_shape == (None, *SHAPE)  # is left as it was
     expected = gauss_der_resnet(**{**OPTIONS, "sigma0": SCALES, **options})
     expected.set_weights(model.get_weights())
-    x = images(*expected.input_shape[1:])
+    x = drawn(2, *expected.input_shape[1:])
     found, built = numpy(other(x)), numpy(expected(x))
     np.testing.assert_allclose(found, built, rtol=1e-5, atol=1e-6)
     channel = other.get_layer("scale_channels").network
@@ -72,7 +68,7 @@ def test_it_is_the_network_built_anew(model, change, options):
 @of_graphs
 def test_unknown_sizes(model):
     """In a graph, as `predict` makes it."""
-    other, x = with_input_shape(model, (None, None, 3)), images(*SHAPE)
+    other, x = with_input_shape(model, (None, None, 3)), drawn(2, *SHAPE)
     assert_same_weights(model, other)
     found = other.predict(x, verbose=0)
     np.testing.assert_allclose(found, numpy(model(x)), rtol=1e-5, atol=1e-5)
@@ -83,17 +79,20 @@ def test_unknown_sizes(model):
 def test_options_and_policies_are_kept(extent):
     """Also that the scores are float32 under a mixed policy."""
     keras.config.set_dtype_policy("mixed_bfloat16")
-    options = {"scale_dropout": 0.2, "receptive_field": extent, "subpixel": True}
-    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, **options)
+    options = {"scale_dropout": 0.2, "receptive_field": extent, "tolerance": 0.02}
+    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, subpixel=True, **options)
     keras.config.set_dtype_policy("float32")
     changed = (with_sigma0(model, [1.0, 2.0]), with_input_shape(model, (16, 16, 3)))
     for each in (model, *changed):
         pooling, channels = map(each.get_layer, ("scale_pooling", "scale_channels"))
         assert (pooling.dropout, pooling.compute_dtype) == (0.2, "float32")
-        assert (channels.receptive_field, channels.subpixel) == (extent, True)
+        assert (channels.receptive_field, channels.tolerance) == (extent, 0.02)
+        assert channels.subpixel is True
         assert channels.compute_dtype == "bfloat16"
         assert channels.network.get_layer("head").compute_dtype == "bfloat16"
         assert each.output.dtype == "float32"
+    exact = with_sigma0(model, [0.5], tolerance="exact").get_layer("scale_channels")
+    assert (exact.tolerance, exact.subpixel) == ("exact", True)
 
 
 def test_saved_and_reloaded(model, tmp_path):
@@ -102,11 +101,11 @@ def test_saved_and_reloaded(model, tmp_path):
     other.save_weights(tmp_path / "model.weights.h5")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.get_layer("scale_pooling").dropout == 0.2
-    x = images(16, 9, 3)
+    x = drawn(2, 16, 9, 3)
     np.testing.assert_array_equal(numpy(loaded(x)), numpy(other(x)))
     fresh = gauss_der_resnet(**OPTIONS, sigma0=SCALES)
     fresh.load_weights(tmp_path / "model.weights.h5")
-    x = images(*SHAPE)
+    x = drawn(2, *SHAPE)
     np.testing.assert_array_equal(numpy(fresh(x)), numpy(model(x)))
 
 
@@ -117,7 +116,7 @@ def test_sequential_models_of_networks_that_are_not_functional():
         model = keras.Sequential([keras.Input(SHAPE), channels, ScalePooling()])
         wide = with_input_shape(with_sigma0(model, [1.0]), (16, 20, 3))
         assert_same_weights(model, wide)
-        assert wide(images(16, 20, 3)).shape == (2, 16, 20, 4)
+        assert wide(drawn(2, 16, 20, 3)).shape == (2, 16, 20, 4)
 
 
 def in_the_readmes_style():
@@ -138,7 +137,7 @@ def in_the_readmes_style():
 def test_features_of_a_layer_inside(extent):
     model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, receptive_field=extent)
     randomize(model)
-    channel, x = model.get_layer("scale_channels").network, images(*SHAPE)
+    channel, x = model.get_layer("scale_channels").network, drawn(2, *SHAPE)
     for other in (model, with_input_shape(model, (14, 14, 3))):
         extractor = feature_extractor(with_input_shape(other, SHAPE), "block1")
         assert extractor.output_shape == (None, 2, *SHAPE[:2], 6)
@@ -152,7 +151,7 @@ def test_features_of_a_layer_inside(extent):
 
 
 def test_features_in_the_readmes_style():
-    model, x = in_the_readmes_style(), images(*SHAPE)
+    model, x = in_the_readmes_style(), drawn(2, *SHAPE)
     channel = only_layer(model, ScaleChannels).network
     selection = feature_extractor(model, channel.layers[-1].name)
     pooled = numpy(selection(x)).max(axis=1)

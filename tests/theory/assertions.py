@@ -2,7 +2,8 @@
 
 A covariance holds up to discretization and to the border. Every assertion therefore
 compares a central crop, relative to how much the expected response varies there, and
-states the tolerance; it prints what it measured (`pytest -rP` shows it).
+states the tolerance; it prints what it measured (`pytest -rP` shows it). What is tested
+are functions of images: `maps` give feature maps, `score` `(batch, classes)`.
 """
 
 import numpy as np
@@ -11,14 +12,15 @@ from scipy.interpolate import make_interp_spline
 from tests.theory.images import coordinates, sample
 
 
-def relative_error(actual, expected):
-    """`‖actual - expected‖ / ‖expected - its mean over positions‖`.
+def difference(actual, expected, blank=0.0):
+    """`‖actual - expected‖ / ‖expected - blank‖`, `blank` what is no achievement."""
+    return np.linalg.norm(actual - expected) / np.linalg.norm(expected - blank)
 
-    The mean of each feature, which biases alone can make large, is no achievement.
-    """
+
+def relative_error(actual, expected):
+    """Of maps: biases alone can make the mean of a feature over positions large."""
     positions = tuple(range(expected.ndim - 1))
-    variation = expected - expected.mean(axis=positions, keepdims=True)
-    return np.linalg.norm(actual - expected) / np.linalg.norm(variation)
+    return difference(actual, expected, expected.mean(axis=positions, keepdims=True))
 
 
 def assert_close(claim, error, tolerance):
@@ -29,18 +31,14 @@ def assert_close(claim, error, tolerance):
 def assert_scale_covariant(
     maps, image, *, tolerance, sigma0=1.0, factor=2.0, size=111, crop=24
 ):
-    """`F'(S x; S σ) = F(x; σ)` for `f'(S x) = f(x)`, at the points of a central crop.
+    """`F'(S x; S σ) = F(x; σ)` for `f'(S x) = f(x)`, up to `crop` from the center.
 
     Source: Eqs. eq-match-rel-resnet-layers-sc-transf, scale-covariance-definition.
 
     Args:
         maps: Function `(sigma0, images) -> feature maps`.
-        image: Analytic image f.
-        tolerance: Largest relative error.
         sigma0: Initial scale at which f is seen; f' is seen at `factor * sigma0`.
-        factor: S.
         size: Image size of f; that of f' is `factor` times as large.
-        crop: The points at `-crop, …, crop` from the center are compared.
     """
     error = scale_covariance_error(maps, image, sigma0, factor, size, crop)
     claim = f"scale covariant (sigma0={sigma0:g}, factor={factor:.3g})"
@@ -73,11 +71,7 @@ def values_at(maps, points):
 def assert_translation_covariant(
     maps, image, *, tolerance, shift=(3, -5), size=111, crop=24
 ):
-    """`F(f(· - t))(x) = F(f)(x - t)` for a shift t by whole pixels, in a crop.
-
-    Args:
-        maps: Function `images -> feature maps`.
-    """
+    """`F(f(· - t))(x) = F(f)(x - t)` for a shift t by whole pixels, in a crop."""
     moved = maps(sample(image, size, shift=shift))[0]
     expected = maps(sample(image, size))[0]
     center = (size - 1) // 2
@@ -92,12 +86,9 @@ def assert_translation_invariant(score, image, *, tolerance, shift=(3, -5), size
     """`Γ(f(· - t)) = Γ(f)`, relative to how far `Γ(f)` is from `Γ(0)`.
 
     Source: Eq. spatial-maxpooling-expression.
-
-    Args:
-        score: Function `images -> (batch, classes)`.
     """
     expected = score(sample(image, size))
     blank = score(np.zeros_like(sample(image, size)))
-    difference = score(sample(image, size, shift=shift)) - expected
-    error = np.linalg.norm(difference) / np.linalg.norm(expected - blank)
+    moved = score(sample(image, size, shift=shift))
+    error = difference(moved, expected, blank)
     assert_close(f"translation invariant (shift={shift})", error, tolerance)

@@ -1,4 +1,8 @@
-"""Invariances, and what the scale channels of a network have in common."""
+"""Invariances, and what the scale channels of a network have in common.
+
+What is tested are functions of images: `maps` give feature maps, `scores` `(batch,
+scale, classes)`, `predict` `(batch, classes)`, `channels` `(batch, scale, …)`.
+"""
 
 import itertools
 
@@ -6,14 +10,9 @@ import keras
 import numpy as np
 
 from keras_gdrn.layers import GaussDerConv
-from tests.theory.assertions import assert_close
+from tests.theory.assertions import assert_close, difference
 from tests.theory.images import sample
-from tests.theory.networks import array, at_scale, batch_normalizations
-
-
-def response_error(actual, expected, blank):
-    """`‖actual - expected‖ / ‖expected - blank‖`, `blank` the scores of no image."""
-    return np.linalg.norm(actual - expected) / np.linalg.norm(expected - blank)
+from tests.theory.networks import array, at_scale, keeping_only_the_last_statistics
 
 
 def sample_all(images, size, factor=1.0):
@@ -25,14 +24,11 @@ def assert_channels_permuted(scores, images, *, tolerance, factor, steps, size=1
 
     Source: Eq. gaussresnet-set-comparison-scaling, for channels at `σ_0 λ^i` and
     `S = λ^steps`; the channels at the ends have no counterpart.
-
-    Args:
-        scores: Function `images -> (batch, scale, classes)`.
     """
     expected = scores(sample_all(images, size))
     blank = scores(np.zeros_like(sample_all(images, size)))
     rescaled = scores(sample_all(images, round(factor * (size - 1)) + 1, factor))
-    error = response_error(rescaled[:, steps:], expected[:, :-steps], blank[:, :-steps])
+    error = difference(rescaled[:, steps:], expected[:, :-steps], blank[:, :-steps])
     assert_close(f"a permutation of channels (factor={factor:.3g})", error, tolerance)
 
 
@@ -40,14 +36,11 @@ def assert_scale_invariant(predict, images, *, tolerance, factor, size=111):
     """`Φ(S_s f) = Φ(f)` for the pooled scores.
 
     Source: Eq. scale-invariance-definition.
-
-    Args:
-        predict: Function `images -> (batch, classes)`.
     """
     expected = predict(sample_all(images, size))
     blank = predict(np.zeros_like(sample_all(images, size)))
     rescaled = predict(sample_all(images, round(factor * (size - 1)) + 1, factor))
-    error = response_error(rescaled, expected, blank)
+    error = difference(rescaled, expected, blank)
     assert_close(f"scale invariant (factor={factor:.3g})", error, tolerance)
 
 
@@ -55,26 +48,19 @@ def assert_invariant_to_constants(maps, images, *, tolerance, constant, border=0
     """`F(f + a) = F(f)`, but for `border` pixels along each side.
 
     Source: Sec. The use of a zero-order term, `f(x) -> f(x) + a`.
-
-    Args:
-        maps: Function `images -> feature maps`.
-        tolerance: Relative to `‖F(f) - F(0)‖`, the response to the image.
     """
     expected, actual = maps(images), maps(images + np.float32(constant))
     blank = maps(np.zeros_like(images))
     inside = (slice(None), *[slice(border, -border or None)] * (images.ndim - 2))
-    error = response_error(actual[inside], expected[inside], blank[inside])
+    error = difference(actual[inside], expected[inside], blank[inside])
     assert_close(f"invariant to the constant {constant:g}", error, tolerance)
 
 
 def assert_permutation_invariant(pool, scores, *, tolerance):
     """`ScaleSel` is the same for every order of the scale channels (axis 1)."""
     expected = pool(scores)
-    orders = itertools.permutations(range(scores.shape[1]))
-    error = max(
-        np.linalg.norm(pool(scores[:, order]) - expected) for order in map(list, orders)
-    )
-    error /= np.linalg.norm(expected)
+    orders = map(list, itertools.permutations(range(scores.shape[1])))
+    error = max(difference(pool(scores[:, order]), expected) for order in orders)
     assert_close("invariant to permutations of the scales", error, tolerance)
 
 
@@ -83,9 +69,6 @@ def assert_weights_shared(channels, network, sigma0, images, *, tolerance):
 
     Source: Sec. Multi-scale-channel networks: "All the scale channels Γ are copies of
     each other, meaning they share the same weights".
-
-    Args:
-        channels: Function `images -> (batch, scale, …)` that applies `network`.
     """
     weights = network.get_weights()
     random = np.random.default_rng(0)
@@ -93,31 +76,18 @@ def assert_weights_shared(channels, network, sigma0, images, *, tolerance):
     actual = channels(images)
     alone = [at_scale(network)(scale, images) for scale in sigma0]
     network.set_weights(weights)
-    expected = np.stack(alone, axis=1)
-    error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+    error = difference(actual, np.stack(alone, axis=1))
     assert_close("one network with shared weights", error, tolerance)
 
 
 def assert_same_function_in_training_and_inference(layer, images, *, tolerance):
-    """Training computes what inference does with the statistics of that batch.
-
-    Batch normalization is given the momentum 0, so that one training pass makes the
-    moving statistics those of the batch.
-
-    Args:
-        layer: Keras layer whose batch normalizations are found in `layer.network`.
-    """
-    normalizations = batch_normalizations(layer)
+    """Training computes what inference does with the statistics of that batch."""
     weights = layer.get_weights()
-    momenta = [x.momentum for x in normalizations]
-    for x in normalizations:
-        x.momentum = 0.0
-    training = array(layer(images, training=True))
+    with keeping_only_the_last_statistics(layer):
+        training = array(layer(images, training=True))
     inference = array(layer(images, training=False))
-    for x, momentum in zip(normalizations, momenta, strict=True):
-        x.momentum = momentum
     layer.set_weights(weights)
-    error = np.linalg.norm(training - inference) / np.linalg.norm(inference)
+    error = difference(training, inference)
     assert_close("one function in training and inference", error, tolerance)
 
 
@@ -125,11 +95,8 @@ def assert_joint_batch_statistics(channels, network, sigma0, images, *, toleranc
     """One training step moves the statistics to those of all scale channels together.
 
     `moving = momentum moving + (1 - momentum) batch`, with the mean and variance of
-    each feature over images, positions and scales.
-
-    Args:
-        channels: Keras layer that applies `network` at the scales `sigma0`.
-        network: Chain of `GaussDerConv`, `BatchNormalization` and `ReLU` layers.
+    each feature over images, positions and scales. The network is a chain of
+    `GaussDerConv`, `BatchNormalization` and `ReLU` layers.
     """
     expected = _statistics_after_a_step(network, sigma0, images)
     model = keras.Sequential([keras.Input(images.shape[1:]), channels])
@@ -137,8 +104,7 @@ def assert_joint_batch_statistics(channels, network, sigma0, images, *, toleranc
     model.train_on_batch(images, np.zeros(model(images).shape))
     for layer, statistics in expected.items():
         actual = [array(layer.moving_mean), array(layer.moving_variance)]
-        error = np.linalg.norm(np.subtract(actual, statistics))
-        error /= np.linalg.norm(statistics)
+        error = difference(np.array(actual), np.array(statistics))
         assert_close(f"joint statistics of {layer.name}", error, tolerance)
 
 

@@ -1,5 +1,7 @@
 """Layers and networks with random weights and statistics, as functions on arrays."""
 
+import contextlib
+
 import keras
 import numpy as np
 
@@ -86,15 +88,22 @@ def batch_normalizations(network):
     return [x for x in layers if isinstance(x, keras.layers.BatchNormalization)]
 
 
-def with_statistics_of(network, images, sigma0=1.0):
-    """Gives batch normalization the statistics of `images`, as training would."""
+@contextlib.contextmanager
+def keeping_only_the_last_statistics(network):
+    """A training pass makes the moving statistics those of its batch: momentum 0."""
     layers = batch_normalizations(network)
     momenta = [layer.momentum for layer in layers]
     for layer in layers:
         layer.momentum = 0.0
-    ScaleChannels(network, [sigma0])(images, training=True)
+    yield
     for layer, momentum in zip(layers, momenta, strict=True):
         layer.momentum = momentum
+
+
+def with_statistics_of(network, images, sigma0=1.0):
+    """Gives batch normalization the statistics of `images`, as training would."""
+    with keeping_only_the_last_statistics(network):
+        ScaleChannels(network, [sigma0])(images, training=True)
     return network
 
 

@@ -1,8 +1,11 @@
-"""Mirror and axis symmetries of a layer, and the scale-space properties of a kernel."""
+"""Mirror and axis symmetries of a layer, and the scale-space properties of a kernel.
+
+A `kernel(sigma, radius)` has the length `2 radius + 1`.
+"""
 
 import numpy as np
 
-from tests.theory.assertions import assert_close
+from tests.theory.assertions import assert_close, difference
 from tests.theory.networks import array, with_jet
 
 
@@ -15,8 +18,7 @@ def assert_mirror_covariant(layer, images, *, axis, tolerance):
     signs = [(-1) ** alpha[axis] for alpha in layer.indices]
     mirrored = with_jet(layer, lambda alpha, c: c * signs[layer.indices.index(alpha)])
     actual = array(mirrored(np.flip(images, axis + 1).copy()))
-    expected = np.flip(array(layer(images)), axis + 1)
-    error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+    error = difference(actual, np.flip(array(layer(images)), axis + 1))
     assert_close(f"mirror covariant (axis {axis})", error, tolerance)
 
 
@@ -30,11 +32,9 @@ def assert_transposition_covariant(layer, images, *, axes, tolerance):
         return kernel[tuple(alpha[i] for i in source)]
 
     order = (0, *(i + 1 for i in axes), images.ndim - 1)
-    actual = array(
-        with_jet(layer, moved)(np.ascontiguousarray(images.transpose(order)))
-    )
-    expected = array(layer(images)).transpose(order)
-    error = np.linalg.norm(actual - expected) / np.linalg.norm(expected)
+    transposed = np.ascontiguousarray(images.transpose(order))
+    actual = array(with_jet(layer, moved)(transposed))
+    error = difference(actual, array(layer(images)).transpose(order))
     assert_close(f"transposition covariant (axes {axes})", error, tolerance)
 
 
@@ -42,13 +42,9 @@ def assert_semigroup(kernel, first, second, *, tolerance, radius=60):
     """`T(·; σ_1) * T(·; σ_2) = T(·; sqrt(σ_1² + σ_2²))`, a cascade of smoothings.
 
     Source: Lindeberg 1990; it holds for the discrete kernel, not for sampled Gaussians.
-
-    Args:
-        kernel: Function `(sigma, radius) -> array of length 2 radius + 1`.
     """
     cascade = np.convolve(kernel(first, radius), kernel(second, radius), mode="same")
-    single = kernel(np.hypot(first, second), radius)
-    error = np.linalg.norm(cascade - single) / np.linalg.norm(single)
+    error = difference(cascade, kernel(np.hypot(first, second), radius))
     assert_close("a semi-group over scales", error, tolerance)
 
 
@@ -58,19 +54,18 @@ def assert_solves_diffusion(kernel, sigma, *, tolerance, radius=60, step=1e-4):
     later, earlier = (kernel(np.sqrt(variance + t), radius) for t in (step, -step))
     change = ((later - earlier) / (2 * step))[1:-1]
     curvature = np.convolve(kernel(sigma, radius), [1, -2, 1], mode="valid")
-    error = np.linalg.norm(change - curvature / 2) / np.linalg.norm(change)
+    error = difference(curvature / 2, change)
     assert_close("a solution of the diffusion equation", error, tolerance)
 
 
 def assert_steers(make, order, image, direction, expected, *, tolerance):
     """With `C_α = u^α`, order N of the jet is the directional derivative `(u·∇)^N`.
 
-    That is what the multinomial `m(α)` is for: `(u·∇)^N = Σ_|α|=N m(α) u^α ∂^α`.
+    That is what the multinomial `m(α)` is for: `(u·∇)^N = Σ_|α|=N m(α) u^α ∂^α`. The
+    coefficients of other orders are zero; the response is seen at the center only.
 
     Args:
         make: Function from the function `α -> C_α` to a layer of one channel.
-        order: N; the coefficients of other orders are zero.
-        image: Grey image `(*spatial)`, whose response is seen at the center only.
         expected: `σ^N (u·∇)^N` of the image at the center.
     """
 

@@ -51,15 +51,10 @@ def test_network_whose_first_layer_has_no_zero_order(zero_order):
 
 
 @pytest.mark.seen_on_tensorflow("the assertions are the same")
-class TestCounterExamples:
-    def test_zero_order_in_the_first_layer(self):
-        layer = random_layer((96, 96, 3), zero_order=True, boundary="symmetric")
-        self.assert_rejected(responses(layer))
-
-    def test_border_under_the_zero_boundary(self):
-        layer = random_layer((96, 96, 3))
-        self.assert_rejected(responses(layer))
-
-    def assert_rejected(self, maps):
-        with pytest.raises(AssertionError, match="not invariant to the constant"):
-            assert_invariant_to_constants(maps, IMAGES, constant=1.0, tolerance=0.1)
+@pytest.mark.parametrize(
+    "options", [{"zero_order": True, "boundary": "symmetric"}, {"boundary": "zero"}]
+)
+def test_zero_order_in_the_first_layer_and_a_border_are_counter_examples(options):
+    maps = responses(random_layer((96, 96, 3), **options))
+    with pytest.raises(AssertionError, match="not invariant to the constant"):
+        assert_invariant_to_constants(maps, IMAGES, constant=1.0, tolerance=0.1)

@@ -11,6 +11,7 @@ from keras_gdrn.layers import ScaleChannels
 from tests._cases import cases
 from tests.theory.assertions import (
     assert_scale_covariant,
+    difference,
     scale_covariance_error,
     values_at,
 )
@@ -121,18 +122,12 @@ def test_windows_are_as_covariant_as_whole_maps(options):
 
 
 def score_covariance_error(channels, network, images, sigma0=1.0, factor=2.0):
+    of_network = at_scale(network, channels)
     scores, rescaled = (
-        np.concatenate(
-            [
-                at_scale(network, channels)(scale * sigma0, sample(image, size, scale))
-                for image in images
-            ]
-        )
-        for scale, size in ((1.0, 111), (factor, 221))
+        np.concatenate([of_network(s * sigma0, sample(f, size, s)) for f in images])
+        for s, size in ((1.0, 111), (factor, 221))
     )
-    return np.linalg.norm(rescaled - scores) / np.linalg.norm(
-        scores - scores.mean(axis=0)
-    )
+    return difference(rescaled, scores, scores.mean(axis=0))
 
 
 class WindowsOfOneSize(ScaleChannels):
@@ -148,8 +143,7 @@ class WindowsOfOneSize(ScaleChannels):
             self._accuracy = accuracy
 
 
-@pytest.mark.seen_on_tensorflow("batch normalization is tested with the layers")
-def test_channel_with_statistics_of_images():
+def with_statistics_of_images():
     """As after training: every layer's output is brought to unit variance.
 
     A derivative strengthens the finest details, which are discretized worst, and
@@ -157,42 +151,43 @@ def test_channel_with_statistics_of_images():
     """
     images = np.concatenate([sample(AnalyticImage(i), 111) for i in (11, 12)])
     channel = with_statistics_of(random_channel(boundary="symmetric"), images)
-    maps = at_scale(feature_maps(channel))
+    return feature_maps(channel)
+
+
+@pytest.mark.seen_on_tensorflow("batch normalization is tested with the layers")
+def test_channel_with_statistics_of_images():
+    maps = at_scale(with_statistics_of_images())
     at_fine_scale = scale_covariance_error(maps, IMAGE, 1.0, 2.0, 111, 24)
     print(f"at sigma0 = 1: {at_fine_scale:.2e}")
     assert_scale_covariant(maps, IMAGE, sigma0=2.0, tolerance=0.12)
     assert_scale_covariant(maps, IMAGE, sigma0=2.0, tolerance=at_fine_scale / 2)
 
 
-@pytest.mark.parametrize("sigma0", cases([0.5**1.5, 0.5], [0.5]))
-def test_between_the_pixels_a_layer_is_what_it_is_on_the_larger_image(sigma0):
-    """Up to σ_0 = 1 the kernels are one, on grids that are magnified with the image."""
-    layer, factor = random_layer(SHAPE), 1 / sigma0
+def errors_on_and_between_the_pixels(network, sigma0):
     on_pixels, between = (
         scale_covariance_error(
-            at_scale(layer, partial(ScaleChannels, subpixel=subpixel)),
-            *(IMAGE, sigma0, factor, 111, 24),
+            at_scale(network, partial(ScaleChannels, subpixel=subpixel)),
+            *(IMAGE, sigma0, 1 / sigma0, 111, 24),
         )
         for subpixel in (False, True)
     )
     print(f"{on_pixels:.2e} on pixels, {between:.2e} between them")
+    return on_pixels, between
+
+
+@pytest.mark.parametrize("sigma0", cases([0.5**1.5, 0.5], [0.5]))
+def test_between_the_pixels_a_layer_is_what_it_is_on_the_larger_image(sigma0):
+    """Up to σ_0 = 1 the kernels are one, on grids that are magnified with the image."""
+    layer = random_layer(SHAPE)
+    on_pixels, between = errors_on_and_between_the_pixels(layer, sigma0)
     assert between < 4e-4
     assert on_pixels > 20 * between  # the counter-example
 
 
 @pytest.mark.seen_on_tensorflow("its layers are tested here")
 def test_between_the_pixels_a_trained_network_is_more_covariant():
-    """As after training, where eighteen layers add up their errors."""
-    images = np.concatenate([sample(AnalyticImage(i), 111) for i in (11, 12)])
-    channel = with_statistics_of(random_channel(boundary="symmetric"), images)
-    on_pixels, between = (
-        scale_covariance_error(
-            at_scale(feature_maps(channel), partial(ScaleChannels, subpixel=subpixel)),
-            *(IMAGE, 0.5, 2.0, 111, 24),
-        )
-        for subpixel in (False, True)
-    )
-    print(f"{on_pixels:.2e} on pixels, {between:.2e} between them")
+    network = with_statistics_of_images()
+    on_pixels, between = errors_on_and_between_the_pixels(network, 0.5)
     assert between < 0.15
     assert on_pixels > 3 * between  # the counter-example
 
@@ -220,26 +215,21 @@ def test_interpolation_is_more_exact_than_the_tolerances():
     np.testing.assert_allclose(values_at(maps, pixels), maps, atol=1e-9)
 
 
+COUNTER_EXAMPLES = {
+    "no scale normalization": lambda: without_scale_normalization(random_layer(SHAPE)),
+    "plain convolution": lambda: at_scale(keras.layers.Conv2D(8, 7, padding="same")),
+    "scale channels that forget the scale": lambda: forgets_the_scale(
+        random_layer(SHAPE)
+    ),
+    "subsampling": lambda: at_scale(SubsampledBlock(random_block((None, None, 3)))),
+}
+
+
 @pytest.mark.seen_on_tensorflow("the assertions are the same")
+@pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
 @pytest.mark.parametrize("factor", FACTORS)
-class TestCounterExamples:
-    def test_no_scale_normalization(self, factor):
-        self.assert_rejected(without_scale_normalization(random_layer(SHAPE)), factor)
-
-    @pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
-    def test_plain_convolution(self, factor):
-        plain = keras.layers.Conv2D(8, 7, padding="same")
-        self.assert_rejected(at_scale(plain), factor)
-
-    def test_scale_channels_that_forget_the_scale(self, factor):
-        self.assert_rejected(forgets_the_scale(random_layer(SHAPE)), factor)
-
-    def test_subsampling(self, factor):
-        block = SubsampledBlock(random_block((None, None, 3)))
-        self.assert_rejected(at_scale(block), factor)
-
-    def assert_rejected(self, maps, factor):
-        with pytest.raises(AssertionError, match="not scale covariant"):
-            assert_scale_covariant(
-                maps, IMAGE, sigma0=2.0, factor=factor, tolerance=3e-2
-            )
+@pytest.mark.parametrize("make", COUNTER_EXAMPLES.values(), ids=COUNTER_EXAMPLES)
+def test_counter_examples(make, factor):
+    options = {"sigma0": 2.0, "factor": factor, "tolerance": 3e-2}
+    with pytest.raises(AssertionError, match="not scale covariant"):
+        assert_scale_covariant(make(), IMAGE, **options)

@@ -11,6 +11,7 @@ from tests._cases import cases
 from tests.theory.images import AnalyticImage
 from tests.theory.invariance_assertions import (
     assert_channels_permuted,
+    assert_permutation_invariant,
     assert_scale_invariant,
 )
 from tests.theory.networks import array, at_scale, random_channel
@@ -31,6 +32,7 @@ def small_object(seed):
 
 
 IMAGES = [small_object(seed) for seed in (0, 1)]
+SCORES = np.random.default_rng(0).normal(size=(3, 5, 4)).astype("float32")
 
 
 @functools.cache
@@ -60,13 +62,14 @@ def test_rescaling_permutes_the_channels(steps):
 @pytest.mark.parametrize("mode", POOLINGS)
 def test_pooled_scores_are_invariant(mode, steps):
     """But for the channels at the ends, one or two of which come and go."""
-    pool = ScalePooling(mode)
-    assert_scale_invariant(
-        lambda images: array(pool(scores(images))),
-        IMAGES,
-        factor=STEPS[steps],
-        tolerance=8e-2,
-    )
+    pool, options = ScalePooling(mode), {"factor": STEPS[steps], "tolerance": 8e-2}
+    assert_scale_invariant(lambda x: array(pool(scores(x))), IMAGES, **options)
+
+
+@pytest.mark.parametrize("mode", POOLINGS)
+def test_pooling_is_the_same_for_every_order_of_the_channels(mode):
+    pool = ScalePooling(mode, dropout=0.3)
+    assert_permutation_invariant(lambda x: array(pool(x)), SCORES, tolerance=1e-6)
 
 
 @pytest.mark.seen_on_tensorflow("the assertions are the same")
@@ -85,15 +88,15 @@ class TestCounterExamples:
 
     @pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
     def test_plain_convolutions_have_no_scale_channels(self):
-        plain = keras.Sequential(
-            [keras.layers.Conv2D(5, 5), keras.layers.GlobalMaxPooling2D()]
-        )
-        channels = ScaleChannels(plain, SIGMA0)
+        layers = [keras.layers.Conv2D(5, 5), keras.layers.GlobalMaxPooling2D()]
+        channels = ScaleChannels(keras.Sequential(layers), SIGMA0)
+        options = {"factor": 2.0, "steps": 2, "tolerance": 3e-2}
         with pytest.raises(AssertionError, match="not a permutation"):
-            assert_channels_permuted(
-                lambda images: array(channels(images)),
-                IMAGES,
-                factor=2.0,
-                steps=2,
-                tolerance=3e-2,
-            )
+            assert_channels_permuted(lambda x: array(channels(x)), IMAGES, **options)
+
+    @pytest.mark.parametrize("kind", ["dense", "first channel"])
+    def test_other_functions_of_the_channels_know_their_order(self, kind):
+        dense = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(4)])
+        pool = {"dense": lambda x: array(dense(x)), "first channel": lambda x: x[:, 0]}
+        with pytest.raises(AssertionError, match="not invariant to permutations"):
+            assert_permutation_invariant(pool[kind], SCORES, tolerance=0.1)

@@ -43,13 +43,9 @@ def test_layer(sigma0, boundary):
 def test_dimensions(dimensions):
     image = AnalyticImage(dimensions=dimensions, channels=2, extent=30.0)
     layer = random_layer((*[None] * dimensions, 2), 3, sigma=2.0)
+    options = {"shift": (3, -5, 2)[:dimensions], "size": 61, "crop": 10}
     assert_translation_covariant(
-        lambda images: array(layer(images)),
-        image,
-        shift=(3, -5, 2)[:dimensions],
-        size=61,
-        crop=10,
-        tolerance=5e-4,
+        lambda images: array(layer(images)), image, tolerance=5e-4, **options
     )
 
 

@@ -16,6 +16,7 @@ import trial_data
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.training import lock_folder
 from keras_gdrn.tuning import SearchSpace
+from tests._commands import cells
 from tests.tuning._tiny import TINY
 
 LITTLE = (
@@ -188,10 +189,7 @@ def test_best_first_and_without_those_that_failed(tmp_path):
     tuner.search(verbose=0)
     counts, table = report.report(tuner).split("\n\n")
     assert counts == "3 trials: 2 trained, 1 failed."
-    header, _, best, second = (
-        [cell.strip() for cell in line.strip("|").split("|")][1:]
-        for line in table.splitlines()
-    )
+    header, _, best, second = (row[1:] for row in cells(table))
     assert header == ["val_accuracy", "parameters", "widths", "ratio", "scale pooling"]
     assert best == ["0.7500", "1,234", "8, 16", "3.25", "max"]
     assert second == ["0.5000", "1,234", "8, 16", "1.25", "max"]

@@ -14,15 +14,14 @@ from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
 from keras_gdrn.visualization import activation_maps
 from tests import _reference
 from tests._cases import cases
-from tests.layers._contract import numpy, randomize
+from tests.layers._contract import drawn, numpy, randomize
 
 SIGMA0 = (0.5, 1.0, 2.0)
 CLASSES = 3
 
 
 def images(height=9, width=9, channels=2, count=4):
-    draw = np.random.default_rng(0).normal(size=(count, height, width, channels))
-    return draw.astype("float32"), np.arange(count) % CLASSES
+    return drawn(count, height, width, channels), np.arange(count) % CLASSES
 
 
 def network(**options):
