@@ -116,8 +116,8 @@ def gauss_der(trained: slice, side: int, emoji: int, copies: int) -> Network:
 # first scenario; in the last one there is no time for more than one.
 GAUSS_DER = {
     1: gauss_der(slice(1, 3), 40, emoji=10, copies=4),
-    2: gauss_der(slice(3, 5), 56, emoji=10, copies=4),
-    3: gauss_der(slice(4, 6), SIDE, emoji=10, copies=4),
+    2: gauss_der(slice(3, 5), 56, emoji=16, copies=4),
+    3: gauss_der(slice(4, 6), SIDE, emoji=16, copies=4),
     4: gauss_der(slice(0, 6), SIDE, emoji=6, copies=1),
 }
 
