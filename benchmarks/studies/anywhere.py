@@ -107,8 +107,7 @@ def save(
         date=datetime.date.today().isoformat(),
         environment={"keras": keras.__version__, "cores": os.cpu_count()},
     )
-    kind = "shifted" if options.shifted else "anywhere"
-    save_to_preset(model, options.out / f"{options.name}_{kind}", card)
+    save_to_preset(model, options.out / options.preset, card)
 
 
 def place(options) -> str:
@@ -133,9 +132,11 @@ def main() -> None:
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--out", type=Path, help="by default runs/anywhere-<name>")
+    add("--out", type=Path, help="by default runs/<name>_anywhere, or …_shifted")
     options = parser.parse_args()
-    options.out = options.out or Path("runs") / f"anywhere-{options.name}"
+    kind = "shifted" if options.shifted else "anywhere"
+    options.preset = f"{options.name}_{kind}"
+    options.out = options.out or Path("runs") / options.preset
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
     keras.utils.set_random_seed(options.seed)
@@ -150,7 +151,8 @@ def main() -> None:
         shares = (*by_size.values(), *by_shift.values())
         rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
     save(model, by_size, by_shift, count, options)
-    print(f"\n{markdown_table(rows)}\n\nNetwork and card are in {options.out}/network")
+    print(f"\n{markdown_table(rows)}\n")
+    print(f"Network and card are in {options.out / options.preset}")
 
 
 if __name__ == "__main__":
