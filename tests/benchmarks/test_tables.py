@@ -83,13 +83,17 @@ def test_a_network_learns_to_look_elsewhere(
     saved = tmp_path / f"digits_{kind}"
     channel = from_preset(saved).get_layer("scale_channels").network
     assert channel.get_layer("spatial_selection").mode == mode
+    side, padding = (36, 3) if kind == "shifted" else (40, 0)
     for stage, of_one in {"one_channel": True, "all_channels": False}.items():
-        settings = tmp_path / "training" / stage / "settings.json"
-        settings = settings.read_text("utf-8")
-        scales = re.findall(r'"sigma0": \[([^]]*)\]', settings)
+        text = (tmp_path / "training" / stage / "settings.json").read_text("utf-8")
+        scales = re.findall(r'"sigma0": \[([^]]*)\]', text)
         assert ("1.0" in map(str.strip, scales)) == of_one
-        padding = 3 if kind == "shifted" else 0
-        assert json.loads(settings)["augmentation"]["padding"] == padding
+        settings = json.loads(text)
+        assert settings["augmentation"]["padding"] == padding
+        _, where, images, _ = settings["data"]
+        canvas, count = (side, 4) if of_one else (40, 2)
+        assert where == f"factor 1 on {canvas}x{canvas}"
+        assert f"[{count}, " in images
     card = read_card(saved)
     assert card.shift_images == 2 and "--joint-limit 2" in card.command
     assert list(card.shift_accuracy) == ["0", "4", "8", "12"]
