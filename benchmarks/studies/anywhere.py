@@ -1,12 +1,12 @@
 """A network that knows objects in the center learns to find them elsewhere.
 
     python benchmarks/studies/anywhere.py digits
-    python benchmarks/studies/anywhere.py cifar10 --shifted 12
+    python benchmarks/studies/anywhere.py cifar10 --shifted 8
 
 Trains a network of `from_preset` on, with the spatial maximum in place of the center
-or, `--shifted`, on images that are moved by up to so many pixels, which costs less, and
-finds what is not far off. One scale channel comes first, then all of them on some of
-the images. Tests it at nine size factors and, at size factor 1, on images that are
+or, `--shifted`, on images that are moved by up to so many pixels, which costs less and
+helped little (docs/trained.md). One scale channel comes first, then all of them on some
+of the images. Tests it at nine size factors and, at size factor 1, on images that are
 moved along both axes, with their surroundings; beside it the same weights as they were.
 Prints a table, and saves the network and its card to `--out` for `from_preset`. Again
 the same command: it goes on.
