@@ -1,13 +1,11 @@
 """A network that knows objects in the center learns to find them elsewhere.
 
     python benchmarks/studies/anywhere.py digits
-    python benchmarks/studies/anywhere.py cifar10 --shifted 8
 
-Trains a network of `from_preset` on, with the spatial maximum in place of the center
-or, `--shifted`, on images that are moved by up to so many pixels, which costs less and
-helped little (docs/trained.md). One scale channel comes first, then all of them on some
-of the images. Tests it at nine size factors and, at size factor 1, on images that are
-moved along both axes, with their surroundings; beside it the same weights as they were.
+Trains a network of `from_preset` on, with the spatial maximum in place of the center.
+One scale channel comes first, then all of them on some of the images. Tests it at nine
+size factors and, at size factor 1, on images that are moved along both axes, with their
+surroundings; beside it the same weights as they were.
 Prints a table, and saves the network and its card to `--out` for `from_preset`. Again
 the same command: it goes on.
 """
@@ -16,7 +14,6 @@ import argparse
 import datetime
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -44,31 +41,27 @@ AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 def trained(options) -> keras.Model:
     """On one scale channel, then, on fewer images, on all."""
-    model = from_preset(options.name, **selection(options))
+    model = from_preset(options.name, spatial_selection="max")
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
-    augmentation = AUGMENTATION.get(options.name, Augmentation())
-    if options.shifted:
-        augmentation = replace(augmentation, padding=options.shifted)
+    side = options.canvas or shape[0]
+    shape = side, side, shape[-1]
 
     def recipe(epochs: int, rate: float) -> Recipe:
+        augmentation = AUGMENTATION.get(options.name, Augmentation())
         how = {"learning_rate": rate, "augmentation": augmentation}
         return Recipe(epochs, options.batch_size, **how)
 
     def images(stage: Stage):
         limit = options.limit if stage is one else options.joint_limit
-        where = {"canvas": stage.input_shape[0], "data_dir": options.data_dir}
+        where = {"canvas": side, "data_dir": options.data_dir}
         return rescaled(options.name, "train+validation", limit=limit, **where)
 
-    epochs, rate, side = options.epochs, options.learning_rate, options.canvas
-    small = (side, side, shape[-1]) if side else shape
-    one = Stage("one_channel", recipe(epochs, rate), (1.0,), small)
-    stages = [one, Stage("all_channels", recipe(1, rate / 2), sigma0, shape)]
+    rate = options.learning_rate
+    one = Stage("one_channel", recipe(options.epochs, rate), (1.0,), shape)
+    joint = recipe(options.joint_epochs, rate / 2)
+    stages = [one, Stage("all_channels", joint, sigma0, shape)]
     out = {"out": options.out / "training", "seed": options.seed, "verbose": 2}
     return train_in_stages(model, stages, images, **out)
-
-
-def selection(options) -> dict[str, str]:
-    return {} if options.shifted else {"spatial_selection": "max"}
 
 
 def tested(model: keras.Model, options) -> tuple[dict, dict, int]:
@@ -103,17 +96,15 @@ def save(
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
         shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
         shift_images=count,
-        limits=f"As `{options.name}`, but that the object may be {place(options)}.",
+        limits=f"As `{options.name}`, but that the object may be anywhere.",
         date=datetime.date.today().isoformat(),
-        environment={"keras": keras.__version__, "cores": os.cpu_count()},
+        environment={
+            "keras": keras.__version__,
+            "backend": keras.backend.backend(),
+            "cores": os.cpu_count(),
+        },
     )
-    save_to_preset(model, options.out / options.preset, card)
-
-
-def place(options) -> str:
-    if not options.shifted:
-        return "anywhere"
-    return f"off the center, as in training: by up to {options.shifted} pixels"
+    save_to_preset(model, options.out / f"{options.name}_anywhere", card)
 
 
 @errors_in_one_line()
@@ -121,9 +112,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add, whole = parser.add_argument, positive(int)
     add("name", choices=("digits", "mnist", "cifar10"))
-    add("--shifted", type=whole, help="pixels, with central selection")
-    add("--canvas", type=whole, help="of one scale channel; by default of the preset")
+    add("--canvas", type=whole, help="side of training images; by default the preset's")
     add("--epochs", type=whole, default=2, help="of one scale channel")
+    add("--joint-epochs", type=whole, default=1, help="of all channels")
     add("--learning-rate", type=positive(float), default=0.003)
     add("--batch-size", type=whole, default=32)
     add("--limit", type=whole, help="training images of one scale channel")
@@ -132,18 +123,17 @@ def main() -> None:
     add("--mixed-precision", choices=("float16", "bfloat16"))
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--out", type=Path, help="by default runs/<name>_anywhere, or …_shifted")
+    add("--out", type=Path, help="by default runs/<name>_anywhere")
     options = parser.parse_args()
-    kind = "shifted" if options.shifted else "anywhere"
-    options.preset = f"{options.name}_{kind}"
-    options.out = options.out or Path("runs") / options.preset
+    options.out = options.out or Path("runs") / f"{options.name}_anywhere"
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
     keras.utils.set_random_seed(options.seed)
-    networks = {"center": from_preset(options.name)}
-    if not options.shifted:
-        networks["maximum"] = from_preset(options.name, **selection(options))
-    networks["trained on"] = trained(options)
+    networks = {
+        "center": from_preset(options.name),
+        "maximum": from_preset(options.name, spatial_selection="max"),
+        "trained on": trained(options),
+    }
     sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
     rows = [["network", *sizes, *shifts]]
     for name, model in networks.items():
@@ -152,7 +142,7 @@ def main() -> None:
         rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
     save(model, by_size, by_shift, count, options)
     print(f"\n{markdown_table(rows)}\n")
-    print(f"Network and card are in {options.out / options.preset}")
+    print(f"Network and card are in {options.out / options.name}_anywhere")
 
 
 if __name__ == "__main__":
