@@ -41,7 +41,7 @@ AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 def trained(options) -> keras.Model:
     """On one scale channel, then, on fewer images, on all."""
-    model = from_preset(options.name, spatial_selection="max")
+    model = from_preset(options.name, spatial_selection="max", dtype=options.dtype)
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
     side = options.canvas or shape[0]
     shape = side, side, shape[-1]
@@ -120,14 +120,12 @@ def main() -> None:
     add("--limit", type=whole, help="training images of one scale channel")
     add("--joint-limit", type=whole, default=5000, help="the same, of all channels")
     add("--test-limit", type=whole, default=500, help="test images of each size")
-    add("--mixed-precision", choices=("float16", "bfloat16"))
+    add("--dtype", help="policy of the training, such as mixed_bfloat16")
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="by default runs/<name>_anywhere")
     options = parser.parse_args()
     options.out = options.out or Path("runs") / f"{options.name}_anywhere"
-    if options.mixed_precision:
-        keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")
     keras.utils.set_random_seed(options.seed)
     networks = {
         "center": from_preset(options.name),

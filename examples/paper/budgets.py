@@ -21,7 +21,6 @@ class Phase:
     epochs: int
     limit: int | None = None  # images; by default all
     padding: int | None = None  # of the augmentation
-    cutout: int = 0  # the same
     batch_size: int | None = None  # by default 64 of one scale channel, 32 of several
 
 
@@ -77,9 +76,9 @@ LARGE = MEDIUM | {
         MEDIUM["cifar10"],
         widths=(32, 64, 96, 128),
         ratio=1.5,
-        one=Phase(36, padding=4, cutout=16),
-        tuned=Phase(6, padding=4, cutout=16, batch_size=64),
-        joint=Phase(5, padding=4, cutout=16),
+        one=Phase(30, padding=4),
+        tuned=Phase(7, padding=4, batch_size=64),
+        joint=Phase(5, padding=4),
         seen=96,
         scale_dropout=0.2,
     )
@@ -147,8 +146,7 @@ def _shortened(stage: Stage, phase: Phase, batch_size: int) -> Stage:
     size = phase.batch_size or batch_size
     recipe = replace(old, epochs=epochs, batch_size=size, warmup_epochs=warmup)
     if phase.padding is not None:
-        changes = {"padding": phase.padding, "cutout": phase.cutout}
-        augmentation = replace(old.augmentation, **changes)
+        augmentation = replace(old.augmentation, padding=phase.padding)
         recipe = replace(recipe, augmentation=augmentation)
     return replace(stage, recipe=recipe, limit=phase.limit)
 

@@ -18,7 +18,12 @@ from keras_gdrn.models._architectures import ARCHITECTURES
 from keras_gdrn.models._card import FILE, README, Card, read_card, write_card
 from keras_gdrn.models._graph import only_layer, replace_layers
 from keras_gdrn.models._preprocess import Preprocess
-from keras_gdrn.models._transfer import with_classes, with_input_shape, with_sigma0
+from keras_gdrn.models._transfer import (
+    with_classes,
+    with_dtype,
+    with_input_shape,
+    with_sigma0,
+)
 
 FOLDER = Path(__file__).parent / "trained"
 WEIGHTS = "model.weights.h5"  # as Keras calls them
@@ -53,6 +58,7 @@ def from_preset(
     scale_dropout: float | None = None,
     receptive_field: float | str | None = "kept",
     subpixel: bool | str = "kept",
+    dtype: str | keras.DTypePolicy | None = None,
 ) -> keras.Model:
     """A trained network; `architecture` builds untrained ones.
 
@@ -70,6 +76,9 @@ def from_preset(
         spatial_selection, scale_pooling, scale_dropout: As `gauss_der_resnet`.
             `spatial_selection="max"` looks for the object anywhere.
         receptive_field, subpixel: As `gauss_der_resnet`; `"kept"` for its own.
+        dtype: Policy of the scale channels, such as `"mixed_bfloat16"`; by default
+            that in which it was saved, `"float32"` of the package's, whatever the
+            global policy. Scores are in float32.
 
     Returns:
         Functional model from images to `(batch, class)` scores.
@@ -87,6 +96,8 @@ def from_preset(
     model: Any = _loaded(preset)
     if not load_weights:
         model = type(model).from_config(model.get_config())
+    if dtype is not None:
+        model = with_dtype(model, dtype)
     if input_shape is not None:
         model = with_input_shape(model, input_shape)
     if (sigma0, receptive_field, subpixel) != (None, "kept", "kept"):

@@ -1,6 +1,7 @@
 """The same weights at other scales, on other images, for other classes or in part."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 
@@ -85,6 +86,23 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
     """
     shape = check_input_shape(input_shape)
     return replace_layers(model, lambda layer: layer, shape)
+
+
+def with_dtype(model: keras.Model, dtype: Any) -> keras.Model:
+    """A copy of the model whose scale channels have another policy of dtypes."""
+    layer = only_layer(model, ScaleChannels)
+
+    def anew(inner):
+        return type(inner).from_config({**inner.get_config(), "dtype": dtype})
+
+    network = replace_layers(layer.network, anew)
+    network.set_weights(layer.network.get_weights())
+    channels = scale_channels_like(layer, network=network, dtype=dtype)
+    return keras.models.clone_model(
+        model,
+        input_tensors=image_like(model),
+        clone_function=lambda own: channels if own is layer else own,
+    )
 
 
 def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Model:

@@ -124,6 +124,26 @@ def channel_of(model):
     return model.get_layer("scale_channels").network
 
 
+@pytest.mark.parametrize(
+    "dtype", ["mixed_bfloat16", keras.DTypePolicy("mixed_float16")]
+)
+def test_in_another_precision_it_is_as_if_built_so(digits, dtype):
+    model = from_preset("digits", dtype=dtype, sigma0=[1.0, 2.0])
+    keras.config.set_dtype_policy(dtype)
+    built = architecture("digits", sigma0=[1.0, 2.0])
+    kept = channel_of(from_preset("digits")).get_layer("head").compute_dtype
+    keras.config.set_dtype_policy("float32")
+    assert kept == "float32"  # whatever the global policy
+    built.get_layer("scale_channels").set_weights(channel_of(digits).get_weights())
+    x = np.random.default_rng(0).random((2, *digits.input_shape[1:]), "float32")
+    scores = model(x)
+    assert keras.backend.standardize_dtype(scores.dtype) == "float32"
+    np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, (scores, built(x))))
+    single = keras.ops.convert_to_numpy(from_preset("digits", sigma0=[1.0, 2.0])(x))
+    error = np.abs(keras.ops.convert_to_numpy(scores) - single).max()
+    assert 0 < error < 0.2
+
+
 @of_files
 def test_without_weights_it_is_the_same_network_untrained(digits):
     fresh = from_preset("digits", load_weights=False)
