@@ -89,10 +89,10 @@ def network_contenders(settings, batch: int) -> dict:
     whole = {**arguments, "receptive_field": None}
     return {
         "3×3 ResNet": (lambda: plain_network(settings), len(settings.sigma0) * batch),
-        "one pass of it": (lambda: plain_network(settings), batch),
         "GaussDerResNet": (lambda: gauss_der_resnet(**arguments), batch),
         "on whole maps": (lambda: gauss_der_resnet(**whole), batch),
         "paper's scheme": (lambda: paper_network(settings), batch),
+        "one pass of 3×3": (lambda: plain_network(settings), batch),
     }
 
 

@@ -90,14 +90,14 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
 
 def with_dtype(model: keras.Model, dtype: Any) -> keras.Model:
     """A copy of the model whose scale channels have another policy of dtypes."""
-    layer = only_layer(model, ScaleChannels)
+    layer, policy = only_layer(model, ScaleChannels), keras.dtype_policies.get(dtype)
 
     def anew(inner):
-        return type(inner).from_config({**inner.get_config(), "dtype": dtype})
+        return type(inner).from_config({**inner.get_config(), "dtype": policy})
 
     network = replace_layers(layer.network, anew)
     network.set_weights(layer.network.get_weights())
-    channels = scale_channels_like(layer, network=network, dtype=dtype)
+    channels = scale_channels_like(layer, network=network, dtype=policy)
     return keras.models.clone_model(
         model,
         input_tensors=image_like(model),

@@ -145,6 +145,12 @@ def test_in_another_precision_it_is_as_if_built_so(digits, dtype):
 
 
 @of_files
+def test_an_unknown_precision_is_told():
+    with pytest.raises(ValueError, match="Cannot convert 'bf16'"):
+        from_preset("digits", dtype="bf16")
+
+
+@of_files
 def test_without_weights_it_is_the_same_network_untrained(digits):
     fresh = from_preset("digits", load_weights=False)
     assert fresh.get_config() == digits.get_config()
