@@ -85,9 +85,9 @@ def save(
     model: keras.Model, by_size: dict, by_shift: dict, count: int, options
 ) -> None:
     info, before = DATASETS[options.name], list_presets()[options.name]
-    size = info.unit * info.image_shape[0]
+    size, side = info.unit * info.image_shape[0], model.input_shape[1]
     card = Card(
-        data=before.data,
+        data=f"{before.data}; then trained on {side}×{side} pixels",
         license=before.license,
         command=f"{' '.join(['python', *sys.argv])} (seed {options.seed}), from: "
         f"{before.command}",
