@@ -63,7 +63,7 @@ def test_layers_are_timed(table_of):
 def test_a_network_learns_to_look_elsewhere(table_of, tmp_path, monkeypatch):
     monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (0.5, 1.0, 2.0))
     little = ("--epochs", 1, "--limit", 4, "--joint-limit", 2, "--test-limit", 2)
-    little += ("--joint-epochs", 2, "--canvas", 36)
+    little += ("--joint-epochs", 2, "--canvas", 36, "--dtype", "mixed_bfloat16")
     table = table_of("studies/anywhere.py", "digits", *little, "--out", tmp_path)
     assert [name for name, *_ in table] == ["center", "maximum", "trained on"]
     for _, *row in table:
@@ -74,6 +74,7 @@ def test_a_network_learns_to_look_elsewhere(table_of, tmp_path, monkeypatch):
     saved = tmp_path / "digits_anywhere"
     channel = from_preset(saved).get_layer("scale_channels").network
     assert channel.get_layer("spatial_selection").mode == "max"
+    assert channel.get_layer("head").compute_dtype == "bfloat16"
     for stage, of_one in {"one_channel": True, "all_channels": False}.items():
         text = (tmp_path / "training" / stage / "settings.json").read_text("utf-8")
         scales = re.findall(r'"sigma0": \[([^]]*)\]', text)
