@@ -134,7 +134,9 @@ def test_in_another_precision_it_is_as_if_built_so(digits, dtype):
     kept = channel_of(from_preset("digits")).get_layer("head").compute_dtype
     keras.config.set_dtype_policy("float32")
     assert kept == "float32"  # whatever the global policy
-    built.get_layer("scale_channels").set_weights(channel_of(digits).get_weights())
+    channel_of(built).set_weights(channel_of(digits).get_weights())
+    channels = [of.get_layer("scale_channels") for of in (model, built)]
+    assert channels[0].dtype_policy.name == channels[1].dtype_policy.name
     x = np.random.default_rng(0).random((2, *digits.input_shape[1:]), "float32")
     scores = model(x)
     assert keras.backend.standardize_dtype(scores.dtype) == "float32"
