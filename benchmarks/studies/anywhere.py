@@ -11,7 +11,6 @@ the same command: it goes on.
 """
 
 import argparse
-import datetime
 import os
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
+from cards import origin
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
@@ -83,7 +83,7 @@ def tested(model: keras.Model, options) -> tuple[dict, dict, int]:
 
 def save(
     model: keras.Model, by_size: dict, by_shift: dict, count: int, options
-) -> None:
+) -> Path:
     info, before = DATASETS[options.name], list_presets()[options.name]
     size, side = info.unit * info.image_shape[0], model.input_shape[1]
     card = Card(
@@ -97,14 +97,11 @@ def save(
         shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
         shift_images=count,
         limits=f"As `{options.name}`, but that the object may be anywhere.",
-        date=datetime.date.today().isoformat(),
-        environment={
-            "keras": keras.__version__,
-            "backend": keras.backend.backend(),
-            "cores": os.cpu_count(),
-        },
+        **origin(),
     )
-    save_to_preset(model, options.out / f"{options.name}_anywhere", card)
+    folder = options.out / f"{options.name}_anywhere"
+    save_to_preset(model, folder, card)
+    return folder
 
 
 @errors_in_one_line()
@@ -120,7 +117,7 @@ def main() -> None:
     add("--limit", type=whole, help="training images of one scale channel")
     add("--joint-limit", type=whole, default=5000, help="the same, of all channels")
     add("--test-limit", type=whole, default=500, help="test images of each size")
-    add("--dtype", help="policy of the training, such as mixed_bfloat16")
+    add("--dtype", help="of the trained network, such as mixed_bfloat16")
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="by default runs/<name>_anywhere")
@@ -138,9 +135,8 @@ def main() -> None:
         by_size, by_shift, count = tested(model, options)
         shares = (*by_size.values(), *by_shift.values())
         rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
-    save(model, by_size, by_shift, count, options)
-    print(f"\n{markdown_table(rows)}\n")
-    print(f"Network and card are in {options.out / options.name}_anywhere")
+    folder = save(model, by_size, by_shift, count, options)
+    print(f"\n{markdown_table(rows)}\n\nNetwork and card are in {folder}")
 
 
 if __name__ == "__main__":

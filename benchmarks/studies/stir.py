@@ -30,6 +30,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from cards import origin
 from stir_networks import OURS, PEERS, SCALES, lit, of_scenario
 from stir_report import picture, table
 
@@ -140,12 +141,7 @@ def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None
         shift_accuracy={str(by): share for by, share in shifted.items()},
         shift_images=len(labels),
         limits="Anything but these white symbols on black, and other sizes.",
-        date=datetime.date.today().isoformat(),
-        environment={
-            "keras": keras.__version__,
-            "backend": keras.backend.backend(),
-            "cores": os.cpu_count(),
-        },
+        **origin(),
     )
     # Scales, of those in training, times this size make the sizes in training.
     network = of_scenario(OURS, int(options.scenario))
