@@ -4,13 +4,14 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
 from keras_gdrn._checks import check_number
 from keras_gdrn.data._separable import is_tensor
 from keras_gdrn.data._source import generator
 from keras_gdrn.training._sources import checked_images
 
-NUMBERS = 13  # that are drawn for an image, whether they are used or not
+NUMBERS = 14  # that are drawn for an image, whether they are used or not
 AT_HAND = 2**18  # values of images that are changed at a time
 
 # ITU-R 601-2 luma, by which torchvision makes an image gray.
@@ -30,6 +31,10 @@ class Augmentation:
             in `[max(0, 1 - value), 1 + value]`.
         hue: The hue is turned by a share of the circle, uniform in `[-hue, hue]`; at
             most 0.5. These four act in random order.
+        blur: Highest standard deviation in pixels of a Gaussian blur, uniform in
+            `[0, blur]`; around the image is its mirror image. A smaller image has fewer
+            details: at a share f of the size they are lost as by √(1/f² - 1) / 2
+            pixels, 0.87 at half.
         cutout: Side in pixels of a square of zeros about any pixel of the image.
 
     Raises:
@@ -42,12 +47,13 @@ class Augmentation:
     contrast: float = 0.0
     saturation: float = 0.0
     hue: float = 0.0
+    blur: float = 0.0
     cutout: int = 0
 
     def __post_init__(self):
         check_number("padding", self.padding, whole=True)
         check_number("flip", self.flip, highest=1)
-        for name in ("brightness", "contrast", "saturation"):
+        for name in ("brightness", "contrast", "saturation", "blur"):
             check_number(name, getattr(self, name))
         check_number("hue", self.hue, highest=0.5)
         check_number("cutout", self.cutout, whole=True)
@@ -133,7 +139,7 @@ def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.
 def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
     """In place."""
     padding, side = augmentation.padding, augmentation.cutout
-    corner, flip, order, shares, center = np.split(chances, (2, 3, 7, 11), axis=1)
+    corner, flip, order, shares, center, blur = np.split(chances, (2, 3, 7, 11, 13), 1)
     height, width = images.shape[1:3]
     if padding:
         sides, corners = (padding, padding), corner * (2 * padding + 1)
@@ -148,6 +154,9 @@ def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
             for step in range(4):
                 of = steps == step
                 images[of] = jittered(images[of], step, strengths[of, step])
+    if augmentation.blur:
+        for image, sigma in zip(images, augmentation.blur * blur[:, 0], strict=True):
+            gaussian_filter(image, (sigma, sigma, 0), output=image, mode="reflect")
     if side:
         first = (center * (height, width)).astype(int) - side // 2
         for image, corner in zip(images, first, strict=True):

@@ -1,4 +1,7 @@
-"""What torchvision and the inventors of cutout define, image by image, in float64."""
+"""What torchvision and the inventors of cutout define, image by image, in float64.
+
+Blur is a sum over all offsets up to four standard deviations, as SciPy cuts it off.
+"""
 
 import colorsys
 
@@ -38,6 +41,22 @@ def crop(image, corner, padding):
     return padded[row : row + image.shape[0], column : column + image.shape[1]]
 
 
+def blurred(image, sigma):
+    reach = int(4 * sigma + 0.5)
+    if not reach:
+        return image
+    offsets = range(-reach, reach + 1)
+    weights = {d: np.exp(-0.5 * (d / sigma) ** 2) for d in offsets}
+    around = np.pad(image, [(reach, reach), (reach, reach), (0, 0)], "symmetric")
+    height, width = image.shape[:2]
+    total = sum(
+        weights[dy] * weights[dx] * around[reach + dy :, reach + dx :][:height, :width]
+        for dy in offsets
+        for dx in offsets
+    )
+    return total / sum(weights.values()) ** 2
+
+
 def cutout(image, center, side):
     image = image.copy()
     row, column = (c - side // 2 for c in center)
@@ -46,9 +65,11 @@ def cutout(image, center, side):
 
 
 def augmented(image, numbers, augmentation):
-    """By numbers in [0, 1): the corner, the flip, the jitter, the center."""
+    """By numbers in [0, 1): the corner, the flip, the jitter, the center, the blur."""
     image = np.asarray(image, "float64")
-    corner, (flip,), order, shares, center = np.split(numbers, (2, 3, 7, 11))
+    corner, (flip,), order, shares, center, (blur,) = np.split(
+        numbers, (2, 3, 7, 11, 13)
+    )
     places = 2 * augmentation.padding + 1
     image = crop(image, np.floor(corner * places).astype(int), augmentation.padding)
     if flip < augmentation.flip:
@@ -59,5 +80,5 @@ def augmented(image, numbers, augmentation):
         if step == 3:
             lowest, highest = -strength, strength
         image = JITTER[step](image, lowest + (highest - lowest) * shares[step])
-    sizes = image.shape[:2]
+    image, sizes = blurred(image, blur * augmentation.blur), image.shape[:2]
     return cutout(image, np.floor(center * sizes).astype(int), augmentation.cutout)
