@@ -92,3 +92,10 @@ def photographs(count: int) -> np.ndarray:
         y, x = (random.integers(side - PHOTOGRAPH) for side in photograph.shape[:2])
         cuttings.append(photograph[y : y + PHOTOGRAPH, x : x + PHOTOGRAPH])
     return np.stack(cuttings)
+
+
+def lit(image: np.ndarray) -> tuple[slice, slice]:
+    """The rows and the columns of what is not black."""
+    ends = (np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2)))
+    rows, columns = (slice(first, last + 1) for first, last in ends)
+    return rows, columns

@@ -35,7 +35,7 @@ import keras
 import numpy as np
 from foveation import Foveation
 from keras import layers
-from networks import spread
+from networks import lit, spread
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
@@ -155,8 +155,7 @@ def cluttered(random: np.random.Generator, images: np.ndarray, n: int) -> np.nda
 
 def boxed(image: np.ndarray) -> np.ndarray:
     """The part of an image that is not black."""
-    rows, columns = (np.flatnonzero(image.any(axes)) for axes in ((1, 2), (0, 2)))
-    return image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    return image[lit(image)]
 
 
 def training_images(task: str, is_resized: bool, count: int) -> tuple:

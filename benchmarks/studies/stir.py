@@ -31,7 +31,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 from cards import origin
-from stir_networks import OURS, PEERS, SCALES, lit, of_scenario
+from networks import lit
+from stir_networks import OURS, PEERS, SCALES, of_scenario
 from stir_report import picture, table
 
 from keras_gdrn.commands import errors_in_one_line, positive

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 from foveation import Foveation
 from keras import layers
+from networks import lit
 from PIL import Image
 from scipy.ndimage import affine_transform
 
@@ -54,13 +55,6 @@ def resized(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
         y, x = (random.integers(SIDE + 1 - length) for length in (height, width))
         made[index][y : y + height, x : x + width] = np.clip(object_, 0, 1)
     return made.reshape(-1, *images.shape[1:])
-
-
-def lit(image: np.ndarray) -> tuple[slice, slice]:
-    """The rows and the columns of what is not black."""
-    ends = (np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2)))
-    rows, columns = (slice(first, last + 1) for first, last in ends)
-    return rows, columns
 
 
 @dataclasses.dataclass(frozen=True)

@@ -119,7 +119,10 @@ def test_large_goes_on_from_one_scale_channel():
     large = within(EXPERIMENTS[PRETRAINED], "large")
     stages = large.stages
     assert [len(stage.sigma0) for stage in stages] == [1, 6]
-    assert [stage.recipe.augmentation.padding for stage in stages] == [4, 4]
+    changes = [stage.recipe.augmentation for stage in stages]
+    assert [(change.padding, change.blur) for change in changes] == [(4, 1)] * 2
+    jitter = EXPERIMENTS[PRETRAINED].stages[0].recipe.augmentation.jitter
+    assert [change.jitter for change in changes] == [jitter] * 2
     assert [stage.recipe.batch_size for stage in stages] == [64, 64]
     # Its images are looked up before any training.
     first, second, *tests = ((split, canvas) for split, _, canvas in parts(large))
