@@ -47,13 +47,13 @@ def new_figure(height: float) -> Figure:
 def cifar10() -> Figure:
     """The trained network, its single channel, and a plain one."""
     networks = {
-        "plain ResNet": ("cifar10_plain", "cifar10_plain"),
-        "one scale channel": ("cifar10", "cifar10_max_pretrained, first_stage"),
-        "6 scale channels": ("cifar10", "cifar10_max_pretrained"),
+        "plain ResNet": ("cifar10_plain/large", "cifar10_plain"),
+        "one scale channel": ("cifar10/large", "cifar10_max_pretrained, first_stage"),
+        "6 scale channels": ("cifar10/blurred", "cifar10_max_pretrained"),
     }
     curves = {}
     for label, (folder, name) in networks.items():
-        text = (RESULTS / folder / "large" / "results.json").read_text(encoding="utf-8")
+        text = (RESULTS / folder / "results.json").read_text(encoding="utf-8")
         record = json.loads(text)
         accuracies = np.array(record["accuracies"][name])
         curves[label] = ScaleGeneralization(np.array(record["factors"]), accuracies)
