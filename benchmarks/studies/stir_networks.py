@@ -1,13 +1,14 @@
 """What `stir.py` trains: the package's network, and what one would take instead.
 
 All end in the maximum over all positions and have about as many weights. The package's
-network sees each digit of MNIST turned a little. The peers are a plain
+network sees each digit of MNIST deformed a little. The peers are a plain
 network of 3×3 convolutions, alone; with objects that are resized in training to any
 size; and applied to the image at nine sizes, the largest score of all.
 """
 
 import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -15,29 +16,44 @@ from foveation import Foveation
 from keras import layers
 from networks import lit
 from PIL import Image
-from scipy.ndimage import affine_transform
+from scipy.ndimage import gaussian_filter, map_coordinates
 
-from keras_gdrn.data import STIR_SIZES
+from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
+from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.training import Recipe, Stage
 
 OURS, SIDE = "gauss_der", 64
 SCALES = tuple(2 ** (k / 2) for k in range(-2, 4))
 
 
-def turned(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
-    """So many copies of each, its object turned by up to 15° and sheared by .15."""
+def deformed(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
+    """So many copies of each, its object deformed a little.
+
+    Turned by up to 15°, sheared by .15, stretched by a tenth; and points are moved by
+    some 3 % of its size, neighbors alike (P. Y. Simard et al., 2003).
+    """
     random = np.random.default_rng(seed)
+    points = np.indices(images.shape[1:3])
     made = np.empty((copies, *images.shape), "float32")
     for index in np.ndindex(made.shape[:2]):
         image = images[index[1]]
-        turn, shear = random.uniform(-1, 1, 2) * (np.pi / 12, 0.15)
-        rotation = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
-        matrix = np.array(rotation) @ [[1, 0], [shear, 1]]
-        middle = np.array([(part.start + part.stop - 1) / 2 for part in lit(image)])
-        offset = middle - matrix @ middle
-        made[index][..., 0] = affine_transform(image[..., 0], matrix, offset, order=1)
+        ends = np.array([(part.start, part.stop - 1) for part in lit(image)])
+        middle, size = ends.mean(1)[:, None, None], np.ptp(ends, 1).max() + 1
+        seen = np.tensordot(nearly_one(random), points - middle, 1) + middle
+        noise, smooth = random.normal(size=seen.shape), size / 5
+        bent = gaussian_filter(noise, (0, smooth, smooth), mode="constant")
+        seen += 0.03 * size * bent * 2 * np.sqrt(np.pi) * smooth  # unit variance
+        made[index][..., 0] = map_coordinates(image[..., 0], seen, order=1)
     return made.reshape(-1, *images.shape[1:])
+
+
+def nearly_one(random: np.random.Generator) -> np.ndarray:
+    """A matrix that turns, shears and stretches a little."""
+    turn, shear = random.uniform(-1, 1, 2) * (np.pi / 12, 0.15)
+    rotation = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+    stretch = np.exp(random.uniform(-0.1, 0.1, 2))
+    return np.array(rotation) @ [[1, 0], [shear, 1]] @ np.diag(stretch)
 
 
 def resized(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
@@ -58,62 +74,70 @@ def resized(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
-    """A network and its training in a scenario.
+class Training(Stage):
+    """A stage of training, and its images.
 
     Attributes:
-        build: The network that is trained, for a number of classes.
-        epochs: On emoji and on MNIST.
-        side: Of the training images.
-        learning_rate: The highest one.
-        copies: Of each training image, by data; none for the images as they are.
+        sizes: Of the objects, in pixels.
+        copies: Of each image; none for the images as they are.
         copied: Makes them.
-        tested: The trained network as it is tested, on 64×64 pixels.
-        trained_sigma0: Initial scales in training, of those in `SCALES`.
     """
 
-    build: Callable[[int], keras.Model]
-    epochs: dict[str, int]
-    side: int = SIDE
-    learning_rate: float = 0.01
-    copies: dict[str, int] = dataclasses.field(default_factory=dict)
-    copied: Callable[..., np.ndarray] = turned
-    tested: Callable[[keras.Model], keras.Model] = lambda model: model
-    trained_sigma0: tuple[float, ...] = ()
+    sizes: tuple[int, ...] = ()
+    copies: int = 0
+    copied: Callable[..., np.ndarray] = deformed
 
 
-def of_scenario(name: str, scenario: int) -> Network:
-    return GAUSS_DER[scenario] if name == OURS else PEERS[name]
+def gauss_der(classes: int) -> keras.Model:
+    return gauss_der_resnet(
+        (SIDE, SIDE, 1),
+        classes,
+        widths=(12, 16, 24, 32),
+        ratio=1.35,
+        sigma0=SCALES,
+        spatial_selection="max",
+        head_initializer="he_uniform",
+    )
 
 
-def gauss_der(trained: slice, side: int, emoji: int, copies: int) -> Network:
-    def build(classes: int) -> keras.Model:
-        return gauss_der_resnet(
-            (side, side, 1),
-            classes,
-            widths=(12, 16, 24, 32),
-            ratio=1.35,
-            sigma0=SCALES[trained],
-            spatial_selection="max",
-            head_initializer="he_uniform",
-        )
-
-    def at_all_scales(model: keras.Model) -> keras.Model:
-        return with_sigma0(with_input_shape(model, (SIDE, SIDE, 1)), SCALES)
-
-    options = {"side": side, "trained_sigma0": SCALES[trained]}
-    options |= {"copies": {"mnist": copies}, "tested": at_all_scales}
-    return Network(build, {"emoji": emoji, "mnist": 1}, **options)
-
-
-# Epochs on emoji were chosen on each validation split, copies of MNIST on that of the
-# first scenario; in the last one there is no time for more than one.
-GAUSS_DER = {
-    1: gauss_der(slice(1, 3), 40, emoji=10, copies=4),
-    2: gauss_der(slice(3, 5), 56, emoji=16, copies=4),
-    3: gauss_der(slice(4, 6), SIDE, emoji=16, copies=4),
-    4: gauss_der(slice(0, 6), SIDE, emoji=6, copies=1),
+# Scales and side of the training images, in each scenario.
+SEEN = {
+    1: (SCALES[1:3], 40),
+    2: (SCALES[3:5], 56),
+    3: (SCALES[4:6], SIDE),
+    4: (SCALES, SIDE),
 }
+# Chosen on each validation split.
+EMOJI_EPOCHS = {1: 10, 2: 16, 3: 16, 4: 6}
+COPIES = 8  # of MNIST
+
+
+def training(data: str, scenario: int) -> list[Training]:
+    """Of the package's network.
+
+    On MNIST at all sizes the small ones come first, which cost a fifth, in many copies;
+    then a fourth of all sizes.
+    """
+    sizes = STIR_SCENARIOS[scenario]
+    if data == "emoji":
+        return [_stage("all", sizes, scenario, EMOJI_EPOCHS[scenario])]
+    if scenario < 4:
+        return [_stage("all", sizes, scenario, copies=COPIES)]
+    small = _stage("small", STIR_SCENARIOS[1], 1, copies=COPIES)
+    return [small, _stage("all", sizes[::4], scenario, copies=1, rate=0.005)]
+
+
+def _stage(
+    name: str,
+    sizes: tuple[int, ...],
+    scenario: int,
+    epochs: int = 1,
+    copies: int = 0,
+    rate: float = 0.01,
+) -> Training:
+    recipe = Recipe(epochs, batch_size=24, learning_rate=rate)
+    sigma0, side = SEEN[scenario]
+    return Training(name, recipe, sigma0, (side, side, 1), sizes, copies)
 
 
 def cnn(classes: int) -> keras.Model:
@@ -136,14 +160,22 @@ def pyramid(classes: int) -> keras.Model:
     return keras.Model(image, ScalePooling("max")(scores), name="pyramid")
 
 
+class Peer(NamedTuple):
+    """A network, and its training: epochs by data, and resized copies."""
+
+    build: Callable[[int], keras.Model]
+    learning_rate: float
+    epochs: dict[str, int]
+    copies: int = 0
+
+    def training(self, data: str, scenario: int) -> list[Training]:
+        recipe = Recipe(self.epochs[data], 24, learning_rate=self.learning_rate)
+        images = {"sizes": STIR_SCENARIOS[scenario], "copies": self.copies}
+        return [Training("all", recipe, copied=resized, **images)]
+
+
 PEERS = {
-    "cnn": Network(cnn, {"emoji": 45, "mnist": 10}),
-    "cnn_resized": Network(
-        cnn,
-        {"emoji": 10, "mnist": 4},
-        learning_rate=0.003,
-        copies={"emoji": 10, "mnist": 10},
-        copied=resized,
-    ),
-    "pyramid": Network(pyramid, {"emoji": 30, "mnist": 3}, learning_rate=0.003),
+    "cnn": Peer(cnn, 0.01, {"emoji": 45, "mnist": 10}),
+    "cnn_resized": Peer(cnn, 0.003, {"emoji": 10, "mnist": 4}, copies=10),
+    "pyramid": Peer(pyramid, 0.003, {"emoji": 30, "mnist": 3}),
 }
