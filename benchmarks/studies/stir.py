@@ -82,33 +82,13 @@ def accuracies(
 def run(options) -> dict:
     """Trains, and tests at all sizes; what the table needs of it."""
     scenario, data = int(options.scenario), options.data
-    ours, classes = options.network == OURS, len(CLASSES[data])
-    keras.utils.set_random_seed(options.seed)
-    if ours:
-        model, stages = gauss_der(classes), training(data, scenario)
-    else:
-        peer = PEERS[options.network]
-        model, stages = peer.build(classes), peer.training(data, scenario)
-    if options.epochs:
-        stages = [with_epochs(stage, options.epochs) for stage in stages]
-    folder, histories = options.out / run_name(options), []
-    model = train_in_stages(
-        model,
-        stages,
-        lambda stage: images_of(stage, options),
-        out=folder,
-        seed=options.seed,
-        verbose=2,
-        after_stage=lambda *done: histories.append(done[-1].history),
-    )
-    if ours:
-        model = with_sigma0(with_input_shape(model, (SIDE, SIDE, 1)), SCALES)
+    model, stages, histories = trained(options)
     sizes = STIR_SCENARIOS[scenario]
     validation = accuracies(model, *load(options, "validation", sizes))
     begin = time.perf_counter()
     test = accuracies(model, *load(options, "test", STIR_SIZES))
-    if ours:
-        publish(model, options, test, folder / data)
+    if options.network == OURS:
+        publish(model, options, test, options.out / run_name(options) / data)
     return {
         "data": data,
         "scenario": scenario,
@@ -117,7 +97,7 @@ def run(options) -> dict:
         "epochs": [stage.recipe.epochs for stage in stages],
         "parameters": parameters(model),
         "trained sigma0": [stage.sigma0 for stage in stages],
-        "tested sigma0": SCALES if ours else None,
+        "tested sigma0": SCALES if options.network == OURS else None,
         "minutes of training": sum(sum(of["seconds"]) for of in histories) / 60,
         "minutes of the test": (time.perf_counter() - begin) / 60,
         "date": datetime.date.today().isoformat(),
@@ -126,6 +106,31 @@ def run(options) -> dict:
         "validation accuracy": float(validation.mean()),
         "accuracies": test.tolist(),
     }
+
+
+def trained(options) -> tuple[keras.Model, list[Training], list[dict]]:
+    """The network as it is tested, the stages of its training, what `fit` tells."""
+    keras.utils.set_random_seed(options.seed)
+    what, histories = (options.data, int(options.scenario)), []
+    if options.network == OURS:
+        build, stages = gauss_der, training(*what)
+    else:
+        peer = PEERS[options.network]
+        build, stages = peer.build, peer.training(*what)
+    if options.epochs:
+        stages = [with_epochs(stage, options.epochs) for stage in stages]
+    model = train_in_stages(
+        build(len(CLASSES[options.data])),
+        stages,
+        lambda stage: images_of(stage, options),
+        out=options.out / run_name(options),
+        seed=options.seed,
+        verbose=2,
+        after_stage=lambda *done: histories.append(done[-1].history),
+    )
+    if options.network == OURS:
+        model = with_sigma0(with_input_shape(model, (SIDE, SIDE, 1)), SCALES)
+    return model, stages, histories
 
 
 def with_epochs(stage: Training, epochs: int) -> Training:
