@@ -83,8 +83,7 @@ def run(options) -> dict:
     """Trains, and tests at all sizes; what the table needs of it."""
     scenario, data = int(options.scenario), options.data
     model, stages, histories = trained(options)
-    sizes = STIR_SCENARIOS[scenario]
-    validation = accuracies(model, *load(options, "validation", sizes))
+    validation = accuracies(model, *load(options, "validation", stages[-1].sizes))
     begin = time.perf_counter()
     test = accuracies(model, *load(options, "test", STIR_SIZES))
     if options.network == OURS:
