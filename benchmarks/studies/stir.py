@@ -87,7 +87,7 @@ def run(options) -> dict:
     begin = time.perf_counter()
     test = accuracies(model, *load(options, "test", STIR_SIZES))
     if options.network == OURS:
-        publish(model, options, test, options.out / run_name(options) / data)
+        publish(model, options, stages[-1].sigma0, test)
     return {
         "data": data,
         "scenario": scenario,
@@ -153,8 +153,8 @@ def run_name(options) -> str:
     return f"{options.data}-{options.scenario}{network}-seed{options.seed}"
 
 
-def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None:
-    """Saves the network for `from_preset`, with its card."""
+def publish(model: keras.Model, options, sigma0, test: np.ndarray) -> None:
+    """Saves the network, trained last at `sigma0`, for `from_preset`, with its card."""
     sizes = STIR_SCENARIOS[int(options.scenario)]
     by_size = zip(STIR_SIZES, test, strict=True)
     (images,), (labels,) = load(options, "test", (40,))
@@ -177,9 +177,9 @@ def publish(model: keras.Model, options, test: np.ndarray, folder: Path) -> None
         **origin(),
     )
     # Scales, of those in training, times this size make the sizes in training.
-    last = training(options.data, int(options.scenario))[-1]
-    size = np.mean(sizes) / np.mean(last.sigma0)
+    size = np.mean(sizes) / np.mean(sigma0)
     preprocess = Preprocess(CLASSES[options.data], object_size=size, extension="zero")
+    folder = options.out / run_name(options) / options.data
     save_to_preset(with_preprocess(model, preprocess), folder, card)
 
 
