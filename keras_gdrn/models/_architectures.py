@@ -105,7 +105,7 @@ OF_OUR_OWN = {
     "digits": Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25),
     "mnist": Architecture(
         (36, 36, 1),
-        (12, 16, 16, 24, 24),
+        (16, 24, 24, 32, 32),
         1.35,
         scale_dropout=0.2,
         boundary="symmetric",

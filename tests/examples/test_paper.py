@@ -16,7 +16,7 @@ from keras_gdrn.models import (
     with_input_shape,
     with_sigma0,
 )
-from keras_gdrn.training import RECIPES
+from keras_gdrn.training import RECIPES, Augmentation
 from tests._commands import ROOT, modules_of
 from tests._pages import page
 
@@ -112,7 +112,17 @@ def test_medium_trains_the_small_network_on_all_images(name):
     assert medium.network == small.network
     assert small.test_limit is not None and medium.test_limit is None
     assert medium.stages[0].limit is None
-    assert name == PRETRAINED or within(EXPERIMENTS[name], "large") == medium
+    assert (within(EXPERIMENTS[name], "large") == medium) == (name == "stl10_max")
+
+
+def test_large_bends_and_blurs_the_digits_of_the_network_that_comes_trained():
+    medium, large = (within(EXPERIMENTS["mnist"], b) for b in ("medium", "large"))
+    assert large.network.widths == ARCHITECTURES["mnist"].widths
+    for stage, before in zip(large.stages, medium.stages, strict=True):
+        changed = Augmentation(elastic=2.0, blur=1.0)
+        assert before.recipe.augmentation == Augmentation()
+        recipe = dataclasses.replace(before.recipe, augmentation=changed)
+        assert stage == dataclasses.replace(before, recipe=recipe)
 
 
 def test_large_goes_on_from_one_scale_channel():

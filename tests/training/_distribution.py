@@ -38,7 +38,9 @@ from tests.training._small import ARRAYS, StopAt, gauss_der_network  # noqa: E40
 DEVICES, COUNT = (1, 1) if BACKEND == "torch" else (2, "all")
 TRAINING, VALIDATION = (tuple(part[:n] for part in ARRAYS) for n in (32, 29))
 # Two devices cannot share 9 images: they are given 8.
-RECIPE = Recipe(2, 9, augmentation=Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 1.5, 3))
+RECIPE = Recipe(
+    2, 9, augmentation=Augmentation(2, 0.5, 1.5, 0.2, 0.2, 0.2, 0.05, 1.5, 3)
+)
 WHOLE = dataclasses.replace(RECIPE, batch_size=8)
 OPTIONS = {
     "validation_data": VALIDATION,

@@ -14,7 +14,7 @@ from tests._drawn import examples
 from tests.training import _transcription as transcription
 
 PAPER = Augmentation(flip=0.5, brightness=0.2, contrast=0.2, saturation=0.2, hue=0.05)
-EVERYTHING = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 1.5, 3)
+EVERYTHING = Augmentation(2, 0.5, 1.5, 0.2, 0.2, 0.2, 0.05, 1.5, 3)
 UNFIT = (ValueError, tf.errors.InvalidArgumentError)
 
 
@@ -24,7 +24,7 @@ def images(count=24, height=7, width=9, channels=3):
 
 AUGMENTATIONS = st.builds(
     Augmentation,
-    *(st.integers(0, 9), st.floats(0, 1)),
+    *(st.integers(0, 9), st.floats(0, 1), st.sampled_from([0.0, 0.7, 4.0])),
     *[st.floats(0, 1.5)] * 3,
     *(st.floats(0, 0.5), st.floats(0, 3), st.integers(0, 30)),
 )
@@ -45,6 +45,22 @@ def test_what_numbers_do_to_an_image(augmentation, channels, seed):
     for image, numbers, found in zip(before, chances, after, strict=True):
         expected = transcription.augmented(image, numbers, augmentation)
         np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_bending_moves_points_together_and_no_farther_than_said():
+    """Columns and rows of numbers tell where each pixel was seen."""
+    numbers = np.indices((20, 30)).transpose(1, 2, 0)
+    seen = augment(
+        np.tile(numbers / 30, (64, 1, 1, 1)), (0, 1), Augmentation(elastic=2)
+    )
+    moved = (30 * seen - numbers)[:, 3:-3, 3:-3]  # where no mirror image is seen
+    assert np.abs(moved).max() <= 2 and 0.4 < moved.std() < 0.7
+    assert abs(moved.mean()) < 0.05
+    assert abs(np.corrcoef(moved.reshape(-1, 2).T)[0, 1]) < 0.05
+    for axis, length in ((1, 20), (2, 30)):
+        between = (steps.KNOTS - 3) / (length - 1)
+        # A spline is no steeper than its coefficients, which differ by up to 4.
+        assert 0.4 * between < np.abs(np.diff(moved, axis=axis)).max() < 4 * between
 
 
 def test_how_many_are_changed_at_a_time_does_not_matter(monkeypatch):

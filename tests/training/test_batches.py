@@ -24,7 +24,7 @@ from tests.training._small import (
 ONE_HOT, SHAPE = np.eye(10)[LABELS], (None, None, None, 1)
 WEIGHTED = (*ARRAYS, np.linspace(0.5, 1.5, 44))
 PLAIN, JITTER = Augmentation(), Augmentation(contrast=0.1)
-EVERYTHING = Augmentation(2, 0.5, 0.2, 0.2, 0.2, 0.05, 1.5, 3)
+EVERYTHING = Augmentation(2, 0.5, 1.5, 0.2, 0.2, 0.2, 0.05, 1.5, 3)
 
 
 def made_of(data, augmentation=None, size=16, **options) -> Batches:
