@@ -38,7 +38,6 @@ class Experiment:
     test_canvas: int | None = None  # pixels; by default the data set's
     test_limit: int | None = None  # test images of each size; by default all
     plain: bool = False  # a plain residual network of the same widths instead
-    separate_statistics: bool = False  # each scale channel is normalized by itself
 
 
 EXPERIMENTS: dict[str, Experiment] = {}
@@ -142,10 +141,9 @@ def _digits() -> None:
     network = replace(trained, scale_dropout=0.2, subpixel=False)
     stages = first, replace(second, recipe=Recipe(1, 32, 0.005))
 
-    def add(name: str, how=stages, separate_statistics: bool = False, **of) -> None:
+    def add(name: str, how=stages, **of) -> None:
         what, changed = "beyond the paper: what matters", replace(network, **of)
-        options = {"separate_statistics": separate_statistics}
-        _add(f"digits_{name}", what, "digits", changed, how, **options)
+        _add(f"digits_{name}", what, "digits", changed, how)
 
     add("max")
     add("logsumexp", scale_pooling="logsumexp")
@@ -157,7 +155,6 @@ def _digits() -> None:
     add("subpixel", subpixel=True)
     add("without_scale_dropout", scale_dropout=0.0)
     add("without_residual", residual=False)
-    add("separate_statistics", separate_statistics=True)
     add("jointly", Recipe(8, 32))
 
 

@@ -1,11 +1,9 @@
-"""Networks that are compared with the package's: the control, and one variant."""
+"""What the package's networks are compared with."""
 
 from collections.abc import Sequence
 
 import keras
-from keras import layers, ops
-
-from keras_gdrn.layers import ScaleChannels
+from keras import layers
 
 
 def plain_resnet(
@@ -34,20 +32,3 @@ def plain_resnet(
         x = layers.add([x, y])
     x = layers.GlobalAveragePooling2D()(layers.ReLU()(x))
     return keras.Model(image, layers.Dense(classes)(x), name="plain_resnet")
-
-
-class SeparateStatistics(ScaleChannels):
-    """Batch normalization takes its statistics over each scale channel by itself."""
-
-    def call(self, inputs, training=None):
-        outputs = [self._at(inputs, (sigma0,), training) for sigma0 in self.sigma0]
-        return ops.concatenate(outputs, axis=1)
-
-
-def with_separate_statistics(model: keras.Model) -> keras.Model:
-    """The network, with its weights, as it is trained; the same in inference."""
-    old = model.get_layer("scale_channels")
-    image = keras.Input(model.input_shape[1:], name="image")
-    channels = SeparateStatistics(**{**old.get_config(), "network": old.network})
-    scores = model.get_layer("scale_pooling")(channels(image))
-    return keras.Model(image, scores, name=model.name)

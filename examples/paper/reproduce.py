@@ -97,7 +97,7 @@ def start_for(run: str, others: Iterable[str]) -> str | None:
         of = EXPERIMENTS[name]
         if len(of.stages[0].sigma0) == 1:
             of = with_network(of, scale_pooling="max", sigma0=())
-        return of.stages[0], of.network, of.dataset, of.plain, of.separate_statistics
+        return of.stages[0], of.network, of.dataset, of.plain
 
     return next((o for o in others if o != run and start(o) == start(run)), None)
 

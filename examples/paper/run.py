@@ -12,7 +12,7 @@ from typing import Any
 import keras
 from experiments import Experiment, Stage
 from images import Part
-from networks import plain_resnet, with_separate_statistics
+from networks import plain_resnet
 from records import write_record
 
 from keras_gdrn.commands import replacing
@@ -100,8 +100,6 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
 
     with on_devices(options.devices):
         model = network(experiment, experiment.stages[-1].sigma0, options.seed)
-        if experiment.separate_statistics:
-            model = with_separate_statistics(model)
         train_in_stages(
             model,
             stages,

@@ -5,16 +5,13 @@ import json
 import re
 from types import SimpleNamespace
 
-import keras
 import numpy as np
 import pytest
 
 from keras_gdrn.models import (
     ARCHITECTURES,
     SIX_SCALES,
-    gauss_der_resnet,
     with_input_shape,
-    with_sigma0,
 )
 from keras_gdrn.training import RECIPES, Augmentation
 from tests._commands import ROOT, modules_of
@@ -24,7 +21,6 @@ with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
     from budgets import with_network, within
     from experiments import EXPERIMENTS, POOLINGS, RESCALED
     from figures import FIGURES, listing
-    from networks import with_separate_statistics
     from reproduce import start_for
     from run import network, parts, train
 
@@ -190,7 +186,6 @@ def test_each_stage_is_given_images_of_its_own_size(monkeypatch, tmp_path):
         # Another label smoothing.
         ("stl10_average_pretrained", ["stl10_max_pretrained"], None),
         ("cifar10_max_separable", ["cifar10_max"], None),
-        ("digits_max", ["digits_separate_statistics"], None),
     ],
 )
 def test_what_runs_have_in_common_is_trained_once(run, others, expected):
@@ -205,22 +200,3 @@ def test_the_list_is_by_section_and_says_what_is_trained():
     assert re.search(r"^  cifar10_max +cifar10, 90 × 50000 in 6$", text, re.M)
     named = re.findall(r"^  (\S+)", text, re.M)
     assert set(EXPERIMENTS) <= set(named) and named.count("--figure") == len(FIGURES)
-
-
-def test_separate_statistics_are_those_of_one_channel():
-    """In training; in inference the network is the same, and has the same weights."""
-    keras.utils.set_random_seed(0)
-    model = gauss_der_resnet((12, 12, 1), 3, [4, 4], 1.3, (0.5, 1.0, 2.0))
-    images = np.random.default_rng(0).normal(size=(5, 12, 12, 1)).astype("float32")
-
-    def scores(model):
-        return np.asarray(model.layers[1](images, training=True))
-
-    other = with_separate_statistics(model)
-    assert other.weights[0] is model.weights[0]
-    np.testing.assert_allclose(other(images), model(images), rtol=1e-5, atol=1e-6)
-    separate, joint = scores(other), scores(model)
-    for index, sigma0 in enumerate((0.5, 1.0, 2.0)):
-        single = scores(with_sigma0(model, [sigma0]))[:, 0]
-        np.testing.assert_allclose(separate[:, index], single, rtol=1e-4, atol=1e-5)
-        assert np.abs(joint[:, index] - single).max() > 1e-2

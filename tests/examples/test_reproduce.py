@@ -47,22 +47,17 @@ def first_stage_alone(paper):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["stl10_max_pretrained", "cifar10_plain", "digits_separate_statistics"]
-)
+@pytest.mark.parametrize("name", ["stl10_max_pretrained", "cifar10_plain"])
 def test_a_run_and_its_table(name, module, reproduce, paper, tmp_path, monkeypatch):
     """In parts, if it has several stages; with more scales in the test."""
     experiment = within(EXPERIMENTS[name], "smoke")
     out = tmp_path / f"runs/{name}-smoke"
-    separate = mock.Mock(wraps=paper("run").with_separate_statistics)
-    monkeypatch.setattr(paper("run"), "with_separate_statistics", separate)
     if len(experiment.stages) > 1:
         with first_stage_alone(paper), pytest.raises(KeyboardInterrupt):
             reproduce(name, *SMOKE)
         assert (out / "first_stage/log.csv").exists()
         assert not (out / "results.md").exists()
     reproduce(name, *SMOKE)
-    assert separate.called == experiment.separate_statistics
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     accuracies = np.array(list(results["accuracies"].values()))
     assert accuracies.shape == (len(experiment.stages), len(experiment.factors))
