@@ -8,11 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from keras_gdrn.models import (
-    ARCHITECTURES,
-    SIX_SCALES,
-    with_input_shape,
-)
+from keras_gdrn.models import ARCHITECTURES, SIX_SCALES, with_input_shape
 from keras_gdrn.training import RECIPES, Augmentation
 from tests._commands import ROOT, modules_of
 from tests._pages import page

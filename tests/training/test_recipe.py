@@ -87,7 +87,7 @@ WRONG = {
         "padding": (-1, 1.5),
         "flip": (-0.1, 1.1, "half"),
         **dict.fromkeys(
-            ("brightness", "contrast", "saturation", "blur"), (-0.1, np.inf)
+            ("elastic", "brightness", "contrast", "saturation", "blur"), (-0.1, np.inf)
         ),
         "hue": (-0.1, 0.6),
         "cutout": (2.0,),
