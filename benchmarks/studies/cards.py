@@ -13,5 +13,6 @@ def origin() -> dict[str, Any]:
         "keras": keras.__version__,
         "backend": keras.backend.backend(),
         "cores": os.cpu_count(),
+        "devices": keras.distribution.list_devices(),
     }
     return {"date": datetime.date.today().isoformat(), "environment": environment}

@@ -20,10 +20,8 @@ network and its card for `from_preset`; again the same command: it goes on.
 
 import argparse
 import dataclasses
-import datetime
 import json
 import os
-import platform
 import time
 from pathlib import Path
 
@@ -33,7 +31,16 @@ import keras
 import numpy as np
 from cards import origin
 from networks import lit
-from stir_networks import OURS, PEERS, SCALES, SIDE, Training, gauss_der, training
+from stir_networks import (
+    OURS,
+    PEERS,
+    SCALES,
+    SIDE,
+    Training,
+    gauss_der,
+    resized,
+    training,
+)
 from stir_report import picture, table
 
 from keras_gdrn.commands import errors_in_one_line, positive
@@ -83,7 +90,8 @@ def run(options) -> dict:
     """Trains, and tests at all sizes; what the table needs of it."""
     scenario, data = int(options.scenario), options.data
     model, stages, histories = trained(options)
-    validation = accuracies(model, *load(options, "validation", stages[-1].sizes))
+    some = stages[-1].sizes[::4]
+    validation = accuracies(model, *load(options, "validation", some))
     begin = time.perf_counter()
     test = accuracies(model, *load(options, "test", STIR_SIZES))
     if options.network == OURS:
@@ -99,8 +107,7 @@ def run(options) -> dict:
         "tested sigma0": SCALES if options.network == OURS else None,
         "minutes of training": sum(sum(of["seconds"]) for of in histories) / 60,
         "minutes of the test": (time.perf_counter() - begin) / 60,
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        **origin(),
         "training accuracy": histories[-1]["accuracy"][-1],
         "validation accuracy": float(validation.mean()),
         "accuracies": test.tolist(),
@@ -144,7 +151,7 @@ def images_of(stage: Training, options) -> tuple[np.ndarray, np.ndarray]:
     images, labels = images.reshape(-1, *images.shape[2:]), labels.ravel()
     if not stage.copies:
         return images, labels
-    copies = stage.copied(images, stage.copies, options.seed)
+    copies = resized(images, stage.copies, options.seed)
     return copies, np.tile(labels, stage.copies)
 
 

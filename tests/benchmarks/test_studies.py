@@ -15,6 +15,8 @@ import pytest
 from keras_gdrn.data import SIZE_FACTORS, STIR_SCENARIOS, rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import from_preset
+from keras_gdrn.training import Augmentation
+from keras_gdrn.training._augment import splines
 from keras_gdrn.tuning import parameters
 from tests.theory.assertions import difference
 
@@ -92,25 +94,16 @@ def test_resized_copies_are_of_all_sizes(peers):
     assert len(peers.training_images("centered", False, 3)[1]) == 3
 
 
-def test_digits_are_turned_and_bent_about_their_middle(of_stir):
-    image = np.zeros((1, 40, 40, 1), "float32")
-    image[0, 8:24, 14:18] = 1
-    copies, again = (of_stir.deformed(image, 50, seed=0)[..., 0] for _ in range(2))
-    np.testing.assert_array_equal(copies, again)
-    mass, (y, x) = copies.sum(axis=(1, 2)), np.indices((40, 40)) - 15.5
-    np.testing.assert_allclose(mass, image.sum(), rtol=0.4)
-    for place in (y, x):
-        middles = (copies * place).sum(axis=(1, 2)) / mass
-        np.testing.assert_allclose(middles, 0, atol=1.3)
-    slopes = (copies * x * y).sum(axis=(1, 2)) / (copies * y * y).sum(axis=(1, 2))
-    turns = np.rad2deg(np.arctan(slopes))
-    assert -30 < min(turns) < -15 and 15 < max(turns) < 30
-    # A straight bar stays straight if it is only turned, sheared and stretched.
-    rows = copies[:, 10:22]
-    middles = (rows * x[10:22]).sum(axis=2) / rows.sum(axis=2)
-    lines = [np.polyval(np.polyfit(y[10:22, 0], m, 1), y[10:22, 0]) for m in middles]
-    bent = np.std(middles - lines, axis=1)
-    assert 0.08 < bent.mean() < 0.5 and bent.max() < 1
+@pytest.mark.parametrize("scenario", [1, 2, 3, 4])
+def test_digits_are_bent_as_steeply_at_any_size(of_stir, scenario):
+    for stage in of_stir.training("mnist", scenario):
+        bending, side = stage.recipe.augmentation, stage.input_shape[0]
+        assert bending == Augmentation(elastic=bending.elastic)
+        steepest = np.abs(np.diff(splines(side), axis=0)).sum(1).max()
+        # Of neighbors, how far one moves more than the other; below 1 nothing folds.
+        assert bending.elastic * steepest == pytest.approx(0.637, abs=0.003)
+    for stage in of_stir.training("emoji", scenario):
+        assert stage.recipe.augmentation == Augmentation()
 
 
 def test_tries_are_judged_by_images_that_were_held_out(peers, monkeypatch):
