@@ -76,7 +76,6 @@ LARGE = MEDIUM | {
     "mnist": replace(
         MEDIUM["mnist"],
         widths=(16, 24, 24, 32, 32),
-        one=Phase(20),
         augmentation={"blur": 1.0, "elastic": 2.0},
     ),
     "cifar10": replace(
