@@ -250,6 +250,12 @@ def test_factors_are_read_only_and_kept_up_to_a_number_of_bytes():
             array[0] = 0
     assert factors.nbytes == sum(array.nbytes for array in arrays)
     assert factors.nbytes <= cache.currsize <= cache.maxsize == 512 * 2**20
+    # A sparse matrix has an index beside each value, and where each row begins.
+    sparse = kernels.axis_factors(kernels.LONG_AXIS, 0.5, 2, "zero", 1e-3)
+    values = sum(jet.nnz for jet in sparse.jets)
+    rows = 3 * (kernels.LONG_AXIS + 1)
+    index = sparse.jets[0].indices.itemsize
+    assert sparse.nbytes == 8 * values + index * (values + rows)
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.2, 2.5, 4.0, 9.0, 60.0])

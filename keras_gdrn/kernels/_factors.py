@@ -113,9 +113,8 @@ class AxisFactors:
     @property
     def nbytes(self) -> int:
         matrices = (self.analysis, *self.jets, self.synthesis)
-        # A sparse matrix has an index beside each value.
         late = self.late.nbytes if self.late else 0
-        return late + sum(8 * matrix.size for matrix in matrices if matrix is not None)
+        return late + sum(_nbytes(matrix) for matrix in matrices if matrix is not None)
 
 
 @cachetools.cached(
@@ -270,6 +269,12 @@ def _spacing_between(sigma: float, order: int, epsilon: float) -> float:
 def _leading_basis(matrix: np.ndarray, epsilon: float) -> np.ndarray:
     left, values, _ = np.linalg.svd(matrix, full_matrices=False)
     return left[:, values > epsilon * values[0]]
+
+
+def _nbytes(matrix: Any) -> int:
+    if scipy.sparse.issparse(matrix):
+        return sum(of.nbytes for of in (matrix.data, matrix.indices, matrix.indptr))
+    return matrix.nbytes
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
