@@ -218,6 +218,7 @@ def test_a_run_is_collected(command, tmp_path):
     (trained,) = result["trained sigma0"]
     assert trained == pytest.approx([2, 2.83], abs=0.01)
     assert len(result["tested sigma0"]) == 6
+    assert result["validated sizes"] == [49, 53, 57, 61]
     assert len(result["accuracies"]) == 48
     tested = from_preset(tmp_path / "emoji-3-seed0" / "emoji")
     assert len(tested.get_layer("scale_channels").sigma0) == 6
