@@ -90,7 +90,7 @@ def run(options) -> dict:
     """Trains, and tests at all sizes; what the table needs of it."""
     scenario, data = int(options.scenario), options.data
     model, stages, histories = trained(options)
-    validated = stages[-1].sizes[::4]  # all would take as long as the training
+    validated = stages[-1].sizes[::4]  # all would take minutes
     validation = accuracies(model, *load(options, "validation", validated))
     begin = time.perf_counter()
     test = accuracies(model, *load(options, "test", STIR_SIZES))
