@@ -33,6 +33,13 @@ from keras_gdrn.kernels._factors import (
     axis_factors,
     differences,
 )
+from keras_gdrn.kernels._grid import (
+    derivative_stencils,
+    interpolation,
+    sampling,
+    smoothing,
+    stencil_radius,
+)
 from keras_gdrn.kernels._jet import multi_indices, multinomial
 
 __all__ = [
@@ -45,15 +52,20 @@ __all__ = [
     "axis_factors",
     "axis_operator",
     "central_difference",
+    "derivative_stencils",
     "differences",
     "discrete_gaussian",
     "fourier_response",
     "gaussian_derivative",
     "half_pixel_derivative",
+    "interpolation",
     "multi_indices",
     "multinomial",
     "sampled_operator",
+    "sampling",
+    "smoothing",
     "spline_interpolation",
+    "stencil_radius",
     "stencils",
     "support_radius",
     "truncation_radius",

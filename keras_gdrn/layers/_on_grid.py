@@ -1,0 +1,267 @@
+"""A network on the grids of its plan: all scale channels by the same operators."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_gdrn import kernels
+from keras_gdrn.layers._grid_convolution import (
+    convolved,
+    products_along,
+    sampled_convolution,
+)
+from keras_gdrn.layers._maximum import maximum
+from keras_gdrn.layers._plan import Call, Grid, Plan, Value, in_mode
+from keras_gdrn.layers.gauss_der_conv import GaussDerConv
+from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
+
+
+class GridRun:
+    """One evaluation of a network on a batch of images.
+
+    A map is a list of tensors `(batch, *points, channels)`: one with all scale channels
+    in its batch where their grids are equal, otherwise one for each channel.
+
+    Args:
+        plan: The grids of the network.
+        scales: Initial scales σ_0, in pixels.
+        training: As layers take it.
+    """
+
+    def __init__(self, plan: Plan, scales: tuple[float, ...], training: bool | None):
+        self.plan, self.scales, self.training = plan, scales, training
+        self.values: dict[Value, Any] = {}
+
+    def __call__(self, images):
+        """`(scale * batch, …)`, or maps `(batch, *spatial, channels)` at each scale."""
+        if self.plan.channels_first:
+            images = ops.moveaxis(images, 1, -1)
+        self.values[self.plan.source] = images
+        for call in self.plan.calls:
+            self.values[call.output] = self._applied(call)
+        result = self.plan.result
+        value = self.values[result]
+        return self._at_pixels(value, result) if result.is_map else value
+
+    def _applied(self, call: Call):
+        if not call.maps or call.output.on_pixels:
+            return self._as_it_is(call)
+        if type(call.layer) is GaussDerConv:
+            ends = self._ends(call)
+            maps = self._convolved(call.layer, self.values[call.inputs[0]], *ends)
+            return [call.layer.activation(y) for y in maps]
+        if type(call.layer) is GaussDerResidualBlock:
+            return self._block(call)
+        if call.selects:
+            return self._selected(call)
+        return self._by_any_layer(call)
+
+    def _ends(self, call: Call) -> tuple[list[Grid] | None, list[Grid]]:
+        """Grids of the input, `None` for pixels, and of the output."""
+        entering, leaving = call.inputs[0], call.output
+        grids = None if entering.on_pixels else self._grids(entering)
+        return grids, self._grids(leaving)
+
+    def _grids(self, value: Value) -> list[Grid]:
+        return self.plan.grids(value, self.scales)
+
+    def _convolved(self, layer, value, entering, leaving, gain=None, shift=None):
+        """`gain * y + shift` of the convolution `y` on each grid."""
+        bias = layer.bias if shift is None else shift
+        if entering is None:
+            maps = [
+                sampled_convolution(
+                    layer, value, scale, leaving[k % len(leaving)], gain
+                )
+                for k, scale in enumerate(self.scales)
+            ]
+            maps = [ops.concatenate(maps)] if self.plan.central else maps
+        else:
+            ends = zip(value, entering, leaving, strict=True)
+            maps = [convolved(layer, x, there, here, gain) for x, there, here in ends]
+        maps = [y if bias is None else y + ops.cast(bias, y.dtype) for y in maps]
+        if layer.activity_regularizer is not None:
+            for y in maps:
+                layer.add_loss(layer.activity_regularizer(y))
+        return maps
+
+    def _block(self, call: Call):
+        block, (entering, leaving) = call.layer, self._ends(call)
+        middle = [self.plan.middle(call, grid) for grid in leaving]
+        x = self.values[call.inputs[0]]
+        y = self._normalized(block.conv1, block.bn1, x, entering, middle)
+        y = [block.activation(of_grid) for of_grid in y]
+        y = self._normalized(block.conv2, block.bn2, y, middle, leaving)
+        if entering is None:
+            skip = self._sampled(x, leaving)
+        else:
+            ends = zip(x, entering, leaving, strict=True)
+            skip = [subsampled(*of_grid) for of_grid in ends]
+        if block.projection is not None:
+            skip = [block.projection(of_grid) for of_grid in skip]
+            skip = normalized_jointly(block.projection_bn, skip, self.training)
+        return [block.activation(a + b) for a, b in zip(y, skip, strict=True)]
+
+    def _normalized(self, conv, normalization, x, entering, leaving):
+        """Batch normalization, in inference a part of the convolution's weights."""
+        if self.training or conv.activity_regularizer is not None:
+            maps = self._convolved(conv, x, entering, leaving)
+            return normalized_jointly(normalization, maps, self.training)
+        deviation = ops.sqrt(normalization.moving_variance + normalization.epsilon)
+        gain = normalization.gamma / deviation
+        bias = 0.0 if conv.bias is None else conv.bias
+        shift = normalization.beta + (bias - normalization.moving_mean) * gain
+        return self._convolved(conv, x, entering, leaving, gain, shift)
+
+    def _selected(self, call: Call):
+        maps = self.values[call.inputs[0]]
+        axes = tuple(range(1, len(self.plan.spatial) + 1))
+        if call.layer.mode == "max":
+            return ops.concatenate([maximum(x, axis=axes) for x in maps])
+        grids = self._grids(call.inputs[0])
+        return ops.concatenate(
+            [
+                x[(slice(None), *grid.halves)]
+                for x, grid in zip(maps, grids, strict=True)
+            ]
+        )
+
+    def _by_any_layer(self, call: Call):
+        """Any layer, in units of the grid, on one tensor after the other."""
+        count = 1 if self.plan.central else len(self.scales)
+        first = [value for value in call.maps if not value.on_pixels][0]
+        target = self._grids(call.output if call.output.is_map else first)
+        inputs = {value: self._on(value, target) for value in call.maps}
+        if isinstance(call.layer, keras.layers.BatchNormalization):
+            return normalized_jointly(call.layer, inputs[call.inputs[0]], self.training)
+
+        def argument(leaf, k):
+            if not isinstance(leaf, Value):
+                return leaf
+            return self._there(inputs[leaf][k]) if leaf.is_map else self.values[leaf]
+
+        outputs = []
+        for k in range(count):
+            args, kwargs = keras.tree.map_structure(
+                lambda leaf, k=k: argument(leaf, k), (call.args, call.kwargs)
+            )
+            kwargs |= in_mode(call.layer, self.training)
+            outputs.append(call.layer(*args, **kwargs))
+        if call.output.is_map:
+            return [self._back(y) for y in outputs]
+        return ops.concatenate(outputs) if count > 1 else outputs[0]
+
+    def _on(self, value: Value, target: list[Grid]) -> list:
+        """The map at the points of coarser or smaller grids."""
+        if value.on_pixels:
+            return self._sampled(self.values[value], target)
+        ends = zip(self.values[value], self._grids(value), target, strict=True)
+        return [subsampled(*of_grid) for of_grid in ends]
+
+    def _sampled(self, images, grids: Sequence[Grid]) -> list:
+        """Images at the points of the grids."""
+        maps = []
+        for k, scale in enumerate(self.scales):
+            grid = grids[k % len(grids)]
+            matrices = [
+                kernels.sampling(pixels, size, grid.step * scale, 0.0, "symmetric")
+                for pixels, size in zip(self.plan.spatial, grid.sizes, strict=True)
+            ]
+            maps.append(products_along(images, matrices))
+        return [ops.concatenate(maps)] if self.plan.central else maps
+
+    def _as_it_is(self, call: Call):
+        """A layer on pixels, or behind the maps."""
+
+        def argument(leaf):
+            if not isinstance(leaf, Value):
+                return leaf
+            value = self.values[leaf]
+            return self._there(value) if leaf.is_map else value
+
+        args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
+        kwargs |= in_mode(call.layer, self.training)
+        output = call.layer(*args, **kwargs)
+        return self._back(output) if call.output.is_map else output
+
+    def _at_pixels(self, maps: list, value: Value) -> list:
+        interpolated = []
+        for x, grid, scale in zip(maps, self._grids(value), self.scales, strict=True):
+            matrices = [
+                kernels.interpolation(points, grid.step * scale, pixels)
+                for points, pixels in zip(grid.sizes, self.plan.spatial, strict=True)
+            ]
+            interpolated.append(self._there(products_along(x, matrices)))
+        return interpolated
+
+    def _there(self, x):
+        """As the network's own layers take it."""
+        return ops.moveaxis(x, -1, 1) if self.plan.channels_first else x
+
+    def _back(self, x):
+        return ops.moveaxis(x, 1, -1) if self.plan.channels_first else x
+
+
+def subsampled(x, grid: Grid, target: Grid):
+    """The values of a map at the points of a coarser or smaller grid."""
+    if grid == target:
+        return x
+    stride = round(target.step / grid.step)
+    starts = [
+        there - stride * here
+        for there, here in zip(grid.halves, target.halves, strict=True)
+    ]
+    parts = (
+        slice(start, start + stride * (size - 1) + 1, stride)
+        for start, size in zip(starts, target.sizes, strict=True)
+    )
+    return x[(slice(None), *parts)]
+
+
+def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
+    """Batch normalization with the statistics of all maps together."""
+    if len(maps) == 1 or not (training and normalization.trainable):
+        return [normalization(x, training=training) for x in maps]
+    wide = [ops.cast(x, normalization.variable_dtype) for x in maps]
+    axes = tuple(range(len(maps[0].shape) - 1))
+    count = sum(ops.cast(ops.size(x[..., 0]), x.dtype) for x in wide)
+    mean = sum(ops.sum(x, axis=axes) for x in wide) / count
+    variance = sum(ops.sum(ops.square(x - mean), axis=axes) for x in wide) / count
+    kept = normalization.momentum
+    for moving, new in (
+        (normalization.moving_mean, mean),
+        (normalization.moving_variance, variance),
+    ):
+        moving.assign(moving * kept + new * (1 - kept))
+    gain = ops.rsqrt(variance + normalization.epsilon)
+    gain = gain if normalization.gamma is None else gain * normalization.gamma
+    shift = -mean * gain
+    shift = shift if normalization.beta is None else shift + normalization.beta
+    return [ops.cast(x * gain + shift, normalization.compute_dtype) for x in wide]
+
+
+def check_fixed_sizes(plan: Plan, scales: tuple[float, ...]) -> None:
+    """Refuses a layer that counts positions where the grids do not have them."""
+    for call in plan.calls:
+        if call.output.is_map or not call.maps or call.selects:
+            continue
+        grids = plan.grids(call.maps[0], scales)
+        own = call.output.tensor.shape
+        for grid in grids:
+            channels = call.maps[0].tensor.shape[1 if plan.channels_first else -1]
+            sizes = (
+                (channels, *grid.sizes)
+                if plan.channels_first
+                else (*grid.sizes, channels)
+            )
+            got = call.layer.compute_output_shape((None, *sizes))
+            if tuple(got) != tuple(own):
+                raise ValueError(
+                    f"The layer {call.layer.name!r} of type "
+                    f"{type(call.layer).__name__} gives {tuple(own[1:])} of the image "
+                    f"itself, and {tuple(got[1:])} of a grid of {grid.sizes} points: "
+                    "layers behind it cannot take both. Use `SpatialSelection` or a "
+                    f"global pooling. Received: sigma0={scales}"
+                )
