@@ -6,6 +6,7 @@ matrix along each axis, and the sum over α is one kernel of the library's convo
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -97,7 +98,7 @@ def _combined(stencils: np.ndarray, jet):
     return ops.reshape(kernel, (*taps, *jet.shape[1:]))
 
 
-def _each_channel_alone(x, kernel, stride: int):
+def _each_channel_alone(x, kernel, stride: int) -> Any:
     """The depthwise convolution, also in three dimensions, where Keras has none."""
     spatial = len(kernel.shape) - 1
     if spatial <= 2:

@@ -131,7 +131,7 @@ class GridRun:
     def _by_any_layer(self, call: Call):
         """Any layer, in units of the grid, on one tensor after the other."""
         count = 1 if self.plan.central else len(self.scales)
-        first = [value for value in call.maps if not value.on_pixels][0]
+        first = next(value for value in call.maps if not value.on_pixels)
         target = self._grids(call.output if call.output.is_map else first)
         inputs = {value: self._on(value, target) for value in call.maps}
         if isinstance(call.layer, keras.layers.BatchNormalization):

@@ -125,10 +125,10 @@ class Plan:
         self._check_formats()
         first = 2 if self.channels_first else 1
         self.spatial = tuple(input_shape[first : first + self.rank - 2])
+        if not any(call.convolutions for call in self.calls):
+            raise UnsupportedLayer("no layer of it is a Gaussian derivative layer")
         for call in self.calls:
             self._check(call)
-        if self.result.on_pixels:
-            raise UnsupportedLayer("no layer of it is a Gaussian derivative layer")
         self._choose_scales()
         self._measure_influence()
         self.coarsest = max(
@@ -228,7 +228,8 @@ class Plan:
             if len(set(sizes)) > 1:
                 raise UnsupportedLayer(f"{name} changes the size of its maps")
         axis = 1 if self.channels_first else self.rank - 1
-        if call.output.on_pixels and not acts_at_each_position(
+        on_pixels = not call.convolutions and all(v.on_pixels for v in call.maps)
+        if on_pixels and not acts_at_each_position(
             call.layer, call.args, self.rank, axis
         ):
             raise UnsupportedLayer(

@@ -70,8 +70,8 @@ class ScaleChannels(keras.layers.Layer):
             image at points σ_0 apart, and all channels then are one network with the
             same operators, so that any Keras layer in it is scale covariant. A map of
             scale σ has the largest step, a power of two of σ_0, up to σ_0 σ / density.
-            1 is accurate, 0.7 takes half the time. `None` scales the kernels on the
-            pixels instead.
+            `subpixel` has no effect, since grids lie between the pixels as they are,
+            and image sizes must be known. `None` scales the kernels on the pixels.
 
     Input shape:
         `(batch, …)`, what the network takes.
@@ -80,7 +80,8 @@ class ScaleChannels(keras.layers.Layer):
         `(batch, scale, …)`, scales in the order of `sigma0`.
 
     Raises:
-        ValueError: If `tolerance` is out of its range; if `sigma0` is empty or holds a
+        ValueError: If `tolerance` or `density` is out of its range; if both are given;
+            if `sigma0` is empty or holds a
             value that is not finite and positive, or at which a layer is wider than its
             maps, which is told when the layer is built or applied to a `keras.Input`;
             if the network has been built for inputs of another shape; if
@@ -119,11 +120,10 @@ class ScaleChannels(keras.layers.Layer):
         self.subpixel = check_choice("subpixel", subpixel, (False, True))
         self.tolerance = _checked_tolerance(tolerance)
         self.density = _checked_density(density)
-        if density is not None and (subpixel or tolerance is not None):
+        if density is not None and tolerance is not None:
             raise ValueError(
-                "`density` evaluates the network on grids, which have no `subpixel` and "
-                "no `tolerance`. Received: "
-                f"{density=}, {subpixel=}, {tolerance=}"
+                "`density` and `tolerance` belong to different evaluations: give one "
+                f"of them. Received: density={density!r}, tolerance={tolerance!r}"
             )
         if _has(network, ScaleChannels):
             raise ValueError(
@@ -138,7 +138,7 @@ class ScaleChannels(keras.layers.Layer):
                 self.network.build(input_shape)
         self._plan = None
         if self.density is not None:
-            self._plan = self._on_grids(tuple(input_shape))
+            self._plan = self._on_grids(tuple(input_shape), self.density)
             self._course, self._built_of = None, self._network_layers()
             return
         self._course, self._accuracy = self._planned(len(input_shape))
@@ -187,15 +187,16 @@ class ScaleChannels(keras.layers.Layer):
         maps = ops.moveaxis(ops.stack(outputs), -2, 0)
         return ops.moveaxis(maps, -1, 2) if course.channels_first else maps
 
-    def _on_grids(self, input_shape: tuple) -> Plan:
-        extent = 2.5 if self.receptive_field == "auto" else self.receptive_field
+    def _on_grids(self, input_shape: tuple, density: float) -> Plan:
+        field = self.receptive_field
+        extent = 2.5 if isinstance(field, str) else field
         if None in input_shape[1:]:
             raise ValueError(
                 "`density` needs images of a known size; `density=None` takes any. "
                 f"Received: input_shape={input_shape}"
             )
         try:
-            plan = Plan(self.network, input_shape, self.density, extent)
+            plan = Plan(self.network, input_shape, density, extent)
         except UnsupportedLayer as reason:
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated on grids: "

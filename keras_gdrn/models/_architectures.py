@@ -33,7 +33,7 @@ class Architecture:
         spatial_selection, head_initializer, zero_order, separable_blocks, residual: As
             `scale_channel`.
         boundary, epsilon: As `GaussDerConv`.
-        receptive_field, subpixel: As `ScaleChannels`.
+        receptive_field, subpixel, density: As `ScaleChannels`.
     """
 
     input_shape: tuple[int, int, int]
@@ -52,6 +52,7 @@ class Architecture:
     epsilon: float = 1e-3
     receptive_field: float | str | None = "auto"
     subpixel: bool = True
+    density: float | None = None
 
 
 _FASHION_MNIST = Architecture(

@@ -133,6 +133,7 @@ def gauss_der_resnet(
     receptive_field: float | str | None = "auto",
     subpixel: bool = True,
     tolerance: float | str | None = None,
+    density: float | None = None,
     name: str = "gauss_der_resnet",
     **channel,
 ) -> keras.Model:
@@ -155,6 +156,8 @@ def gauss_der_resnet(
             `ScaleChannels`; `False` for kernels on the pixels, as in the paper.
         tolerance: How exactly the maps are evaluated, as `ScaleChannels`: `"exact"`
             for comparisons with the paper.
+        density: Samples per σ of the evaluation on grids, as `ScaleChannels`; `None`
+            for kernels on the pixels.
         **channel: Further arguments of `scale_channel`.
 
     Returns:
@@ -173,7 +176,13 @@ def gauss_der_resnet(
     network = scale_channel(input_shape, classes, widths, ratio, **channel)
     image = keras.Input(input_shape, name="image")
     scores = ScaleChannels(
-        network, sigma0, receptive_field, subpixel, tolerance, name="scale_channels"
+        network,
+        sigma0,
+        receptive_field,
+        subpixel,
+        tolerance,
+        density,
+        name="scale_channels",
     )(image)
     pooling = ScalePooling(
         scale_pooling, dropout=scale_dropout, name="scale_pooling", dtype="float32"

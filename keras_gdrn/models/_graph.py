@@ -73,6 +73,7 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
         "receptive_field": layer.receptive_field,
         "subpixel": layer.subpixel,
         "tolerance": layer.tolerance,
+        "density": layer.density,
         "name": layer.name,
         "dtype": layer.dtype_policy,
     }

@@ -24,6 +24,7 @@ def with_sigma0(
     receptive_field: float | str | None = "kept",
     subpixel: bool | str = "kept",
     tolerance: float | str | None = "kept",
+    density: float | str | None = "kept",
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
@@ -40,6 +41,8 @@ def with_sigma0(
             `ScaleChannels`; `"kept"` for what the model does.
         tolerance: How exactly the maps are evaluated, as `ScaleChannels`; `"kept"` for
             what the model has.
+        density: Samples per σ of the evaluation on grids, as `ScaleChannels`: `None`
+            for kernels on the pixels; `"kept"` for what the model has.
 
     Returns:
         Functional model like `model`, with these scale channels.
@@ -60,8 +63,11 @@ def with_sigma0(
         "receptive_field": receptive_field,
         "subpixel": subpixel,
         "tolerance": tolerance,
+        "density": density,
     }
     changes = {name: value for name, value in given.items() if value != "kept"}
+    if changes.get("density") is not None:  # has no tolerance
+        changes.setdefault("tolerance", None)
 
     def rescaled(layer):
         if isinstance(layer, ScaleChannels):

@@ -1,0 +1,214 @@
+"""`ScaleChannels(density=…)`: one network on grids, whatever the layers in it."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from keras_gdrn.layers import (
+    GaussDerConv,
+    GaussDerResidualBlock,
+    ScaleChannels,
+    SpatialSelection,
+)
+from keras_gdrn.models import feature_extractor, gauss_der_resnet, scale_channel
+from tests._cases import cases
+from tests.layers._contract import assert_near, drawn, numpy, randomize
+
+SCALES = cases((0.5, 1.0, 2.0), (1.0, 2.0))
+
+
+def channels(network, scales=SCALES, **options):
+    return ScaleChannels(network, scales, **{"density": 1.0, **options})
+
+
+def built(network, shape, **options):
+    layer = channels(network, **options)
+    layer.build((None, *shape))
+    randomize(layer)
+    return layer
+
+
+def network(shape, *inner, selection="center", **options):
+    x = image = keras.Input(shape)
+    for layer in inner:
+        x = layer(x)
+    if selection:
+        x = SpatialSelection(selection, **options)(x)
+    return keras.Model(image, x)
+
+
+def small(shape=(17, 17, 2), **options):
+    return scale_channel(shape, 4, [3, 3, 4], 1.3, **options)
+
+
+KINDS = {
+    "center": {},
+    "max": {"spatial_selection": "max"},
+    "separable": {"separable_blocks": 2, "zero_order": True},
+    "third_order": {"order": 3},
+    "without_skips": {"residual": False, "spatial_selection": "max"},
+    "1d": {"shape": (40, 2)},
+    "3d": {"shape": (7, 9, 8, 1), "separable_blocks": 1},
+}
+
+
+@pytest.mark.parametrize("kind", cases(KINDS, ("center", "max")))
+def test_trains_saves_and_reloads(kind, tmp_path):
+    options = dict(KINDS[kind])
+    shape = options.pop("shape", (17, 17, 2))
+    model = gauss_der_resnet(shape, 4, [3, 3, 4], 1.3, SCALES, density=1.0, **options)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, run_eagerly=keras.backend.backend() == "torch")
+    images, labels = drawn(8, *shape), np.arange(8) % 4
+    before = [numpy(weight) for weight in model.trainable_weights]
+    history = model.fit(images, labels, epochs=2, verbose=0).history["loss"]
+    assert np.isfinite(history).all()
+    after = [numpy(weight) for weight in model.trainable_weights]
+    assert any(np.any(a != b) for a, b in zip(after, before, strict=True))
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert_near(again(images), model(images), 1e-6)
+
+
+def test_channels_first_is_the_same():
+    shape = (15, 17, 3)
+    options = {"filters": 4, "sigma": 1.2}
+    last = network(shape, GaussDerConv(3, 1.0), GaussDerResidualBlock(**options))
+    first = network(
+        (3, 15, 17),
+        GaussDerConv(3, 1.0, data_format="channels_first"),
+        layers.Activation("relu"),
+        GaussDerResidualBlock(**options, data_format="channels_first"),
+        data_format="channels_first",
+    )
+    last = network(shape, last.layers[1], layers.ReLU(), last.layers[2])
+    ours, theirs = built(last, shape), channels(first)
+    theirs.build((None, 3, 15, 17))
+    theirs.set_weights(ours.get_weights())
+    images = drawn(2, *shape)
+    assert_near(theirs(np.moveaxis(images, -1, 1)), ours(images), 1e-5)
+
+
+def test_image_is_smoothed_on_pixels_of_its_own():
+    """Layers at each position may come first, and see the pixels."""
+    shape = (16, 16, 1)
+    plain = network(shape, GaussDerConv(2, 1.0))
+    scaled = network(shape, layers.Rescaling(2.0), plain.layers[1])
+    layer = built(plain, shape)
+    images = drawn(2, *shape)
+    assert_near(channels(scaled)(images / 2), layer(images), 1e-5)
+
+
+def test_statistics_are_those_of_all_channels_together():
+    """Whole maps differ in size from channel to channel: each point counts once."""
+    shape = (20, 20, 1)
+    conv, bn = GaussDerConv(3, 1.0), layers.BatchNormalization(momentum=0.0)
+    images = drawn(3, *shape)
+    head = GaussDerConv(2, 1.3)
+    whole = built(network(shape, conv, bn, head, selection="max"), shape)
+    whole(images, training=True)
+    # Each channel alone, and weighted by the points of its map.
+    means, seconds, counts = [], [], []
+    for scale in SCALES:
+        points = 2 * int(np.ceil(20 / (2 * scale))) + 1
+        channels(whole.network, [scale])(images, training=True)
+        mean = numpy(bn.moving_mean)
+        means.append(mean)
+        seconds.append(numpy(bn.moving_variance) + mean**2)
+        counts.append(points**2)
+    mean = np.average(means, axis=0, weights=counts)
+    variance = np.average(seconds, axis=0, weights=counts) - mean**2
+    whole(images, training=True)
+    assert_near(bn.moving_mean, mean, 1e-4)
+    assert_near(bn.moving_variance, variance, 1e-4)
+
+
+def test_inference_is_training_with_the_same_statistics():
+    model = built(small(), (17, 17, 2))
+    images = drawn(4, 17, 17, 2)
+    for layer in model.network._flatten_layers():
+        if isinstance(layer, layers.BatchNormalization):
+            layer.momentum = 0.0
+    trained = numpy(model(images, training=True))
+    assert_near(model(images, training=False), trained, 2e-3)
+
+
+def test_feature_maps_are_at_the_pixels():
+    """As those of kernels on the pixels, for a smooth image and dense samples."""
+    model = gauss_der_resnet((33, 33, 1), 4, [3, 3], 1.3, [3.0], boundary="symmetric")
+    grids = keras.models.clone_model(model)
+    x = np.linspace(-1, 1, 33)
+    images = np.exp(-4 * ((x - 0.2) ** 2 + (x[:, None] + 0.1) ** 2))[None, ..., None]
+    exact = feature_extractor(model, "stem_conv")(images)
+    config = model.get_layer("scale_channels").get_config()
+    dense = ScaleChannels.from_config({**config, "density": 4.0, "tolerance": None})
+    dense.build((None, 33, 33, 1))
+    dense.set_weights(model.get_layer("scale_channels").get_weights())
+    grids = keras.Model(model.input, dense(model.input))
+    grids = feature_extractor(grids, "stem_conv")(images)
+    error = np.abs(numpy(grids) - numpy(exact))[:, :, 4:-4, 4:-4].max()
+    assert error < 0.02 * np.abs(numpy(exact)).max()
+
+
+def test_an_ordinary_layer_and_a_global_pooling_work():
+    shape = (24, 24, 1)
+    inner = (
+        GaussDerConv(4, 1.0, activation="relu"),
+        layers.Conv2D(4, 3, padding="same"),
+        layers.LayerNormalization(),
+        layers.GlobalAveragePooling2D(),
+        layers.Dense(3),
+    )
+    layer = built(network(shape, *inner, selection=None), shape)
+    assert numpy(layer(drawn(2, *shape))).shape == (2, len(SCALES), 3)
+
+
+def test_result_does_not_depend_on_which_channels_run_beside():
+    layer = built(small(), (17, 17, 2))
+    images = drawn(2, 17, 17, 2)
+    alone = channels(layer.network, SCALES[-1:])(images)
+    assert_near(alone[:, 0], layer(images)[:, -1], 1e-5)
+
+
+REFUSED = {
+    "learns its scale": lambda: small(trainable_sigma=True),
+    "changes the size": lambda: network(
+        (17, 17, 2), GaussDerConv(3, 1.0), layers.MaxPooling2D(2)
+    ),
+    "looks at several pixels": lambda: network(
+        (17, 17, 2), layers.Conv2D(3, 3, padding="same"), GaussDerConv(3, 1.0)
+    ),
+    "is a Gaussian derivative": lambda: network((17, 17, 2), layers.ReLU()),
+    "of a grid of": lambda: network(
+        (17, 17, 2),
+        GaussDerConv(3, 1.0),
+        layers.Flatten(),
+        layers.Dense(2),
+        selection=None,
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_cannot_be_evaluated_is_refused(reason):
+    layer = channels(REFUSED[reason]())
+    with pytest.raises(ValueError, match=reason):
+        layer.build((None, 17, 17, 2))
+
+
+def test_unknown_sizes_are_refused():
+    layer = channels(small((None, None, 2)))
+    with pytest.raises(ValueError, match="known size"):
+        layer.build((None, None, None, 2))
+
+
+@pytest.mark.parametrize("density", (0, -1.0, "fine", float("nan"), True))
+def test_wrong_density(density):
+    with pytest.raises(ValueError, match=r"`density`.*Received: density="):
+        channels(small(), density=density)
+
+
+def test_density_and_tolerance_exclude_each_other():
+    with pytest.raises(ValueError, match="give one of them"):
+        channels(small(), tolerance="fast")

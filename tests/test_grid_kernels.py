@@ -1,0 +1,73 @@
+"""Matrices between pixels and grids, against closed forms and SciPy."""
+
+import numpy as np
+import pytest
+from scipy.ndimage import convolve1d
+
+from keras_gdrn import kernels
+
+
+def bell(x, width):
+    return np.exp(-0.5 * (x / width) ** 2) / width
+
+
+def centered(count):
+    return np.arange(count) - (count - 1) / 2
+
+
+@pytest.mark.parametrize("size", (60, 61))
+@pytest.mark.parametrize("sigma", (0.0, 0.35, 1.0, 2.8))
+def test_sampling_smooths_a_gaussian(size, sigma):
+    """A Gaussian of a Gaussian is one of the summed variances."""
+    matrix = kernels.sampling(size, 15, 0.7, sigma, "zero")
+    smoothed = matrix @ bell(centered(size) - 0.3, 4.0)
+    expected = bell(centered(15) * 0.7 - 0.3, np.hypot(4.0, sigma))
+    np.testing.assert_allclose(smoothed, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("sigma", (0.0, 0.35, 2.0))
+def test_sampling_keeps_constants_beyond_the_edge(sigma):
+    matrix = kernels.sampling(10, 31, 1.5, sigma, "symmetric")
+    np.testing.assert_allclose(matrix.sum(axis=1), 1.0, atol=1e-12)
+    zero = kernels.sampling(10, 31, 1.5, sigma, "zero")
+    assert abs(zero.sum(axis=1)[0]) < 1e-6
+
+
+def test_mirror_image_lies_beyond_the_edge():
+    matrix = kernels.sampling(8, 33, 1.0, 0.0, "symmetric")
+    # 33 points around the center of 8 pixels lie between them: half a pixel apart.
+    twice = kernels.sampling(8, 65, 0.5, 0.0, "symmetric")
+    line = np.random.default_rng(0).normal(size=8)
+    mirrored = np.pad(line, 13, mode="symmetric")
+    np.testing.assert_allclose((twice @ line)[1::2], mirrored[1:-1], atol=1e-9)
+    np.testing.assert_allclose(matrix @ line, (twice @ line)[::2], atol=1e-9)
+
+
+@pytest.mark.parametrize("leaving", (5, 21, 35))
+@pytest.mark.parametrize("sigma", (0.6, 1.0, 1.9))
+def test_smoothing_is_a_correlation(leaving, sigma):
+    line = np.random.default_rng(0).normal(size=21)
+    radius = kernels.support_radius(sigma)
+    kernel = kernels.discrete_gaussian(sigma, radius)
+    wide = np.pad(line, 40, mode="symmetric")
+    expected = convolve1d(wide, kernel, mode="constant")
+    start = (len(wide) - leaving) // 2
+    result = kernels.smoothing(21, leaving, sigma) @ line
+    np.testing.assert_allclose(result, expected[start : start + leaving], atol=1e-12)
+
+
+def test_stencils_are_normalized_differences():
+    indices = kernels.multi_indices(2, 2)
+    taps = kernels.derivative_stencils(indices, 1.5)
+    y, x = np.meshgrid(*[np.arange(-1, 2)] * 2, indexing="ij")
+    for k, function in enumerate((y, x, y**2 / 2, x * y, x**2 / 2)):
+        answers = np.einsum("yxk,yx->k", taps, function)
+        factor = 1.5 if k < 2 else 2 * 1.5**2 if k == 3 else 1.5**2
+        np.testing.assert_allclose(answers, factor * np.eye(5)[k], atol=1e-12)
+    assert kernels.stencil_radius(kernels.multi_indices(1, 3)) == 2
+
+
+def test_interpolation_takes_samples_back_to_the_pixels():
+    matrix = kernels.interpolation(41, 0.5, 20)
+    samples = bell(centered(41) * 0.5, 3.0)
+    np.testing.assert_allclose(matrix @ samples, bell(centered(20), 3.0), atol=1e-4)
