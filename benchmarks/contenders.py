@@ -87,10 +87,14 @@ def network_contenders(settings, batch: int) -> dict:
     """
     arguments = dataclasses.asdict(settings)
     whole = {**arguments, "receptive_field": None}
+    grids = {**arguments, "density": 1.0}
+    coarse_grids = {**arguments, "density": 0.7}
     # What matters most comes first: a GPU's compiler takes a minute for each.
     return {
         "3×3 ResNet": (lambda: plain_network(settings), len(settings.sigma0) * batch),
         "GaussDerResNet": (lambda: gauss_der_resnet(**arguments), batch),
+        "on grids": (lambda: gauss_der_resnet(**grids), batch),
+        "on coarse grids": (lambda: gauss_der_resnet(**coarse_grids), batch),
         "on whole maps": (lambda: gauss_der_resnet(**whole), batch),
         "paper's scheme": (lambda: paper_network(settings), batch),
         "one pass of 3×3": (lambda: plain_network(settings), batch),

@@ -44,6 +44,7 @@ SHAPE, CLASSES, WIDTHS = (40, 40, 1), 10, (8, 12, 12, 16, 16)
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trained at one size, tested at nine.")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--density", type=float, help="evaluate on grids so dense")
     parser.add_argument("--out", type=Path, default=Path("runs/digits"))
     parser.add_argument("--quick", action="store_true", help="only see that it runs")
     options = parser.parse_args()
@@ -67,7 +68,9 @@ def main() -> None:
     results = {"plain CNN": scale_generalization(cnn, tests)}
 
     keras.utils.set_random_seed(options.seed)
-    network = gauss_der_resnet(SHAPE, CLASSES, WIDTHS, ratio=1.25, sigma0=sigma0)
+    network = gauss_der_resnet(
+        SHAPE, CLASSES, WIDTHS, 1.25, sigma0, density=options.density
+    )
     channel = with_sigma0(network, [1.0])  # the same weights
     train(channel, epochs=8)
     results["one scale channel"] = scale_generalization(channel, tests)

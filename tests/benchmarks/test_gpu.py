@@ -32,7 +32,7 @@ def test_errors_times_and_memory_are_measured(gpu):
         # A unit of the network that another format cuts off is no matter of bits.
         assert 1e-4 < float16 < bfloat16 / (1 if name == "tiny" else 3)
     whats = [f"{task} of tiny" for task in ("training", "inference")]
-    assert [what for what, *_ in steps] == [what for what in whats for _ in range(5)]
+    assert [what for what, *_ in steps] == [what for what in whats for _ in range(7)]
     for _, name, _, time, ratio, memory, compiling, _ in steps:
         assert (name == "3×3 ResNet") == (ratio == "1.000")
         assert min(map(number, (time, memory, compiling))) > 0
@@ -53,4 +53,4 @@ def test_what_does_not_fit_the_memory_has_a_row(gpu, monkeypatch, capsys):
     monkeypatch.setattr(run, "step_of", mock.Mock(side_effect=error))
     options = argparse.Namespace(batch=1, repeats=1, precision="float32")
     run.report_speed("training of tiny", run.TINY, "training", options)
-    assert capsys.readouterr().out.count(failed) == 5
+    assert capsys.readouterr().out.count(failed) == 7
