@@ -13,7 +13,7 @@ def maximum(x, axis: int | tuple[int, ...]):
 
 
 def lowest(dtype) -> float:
-    """A finite number that nothing is below: `check_numerics` stops at infinite ones."""
+    """Finite, with nothing below it: `check_numerics` stops at infinite numbers."""
     return -6.55e4 if keras.backend.standardize_dtype(dtype) == "float16" else -3.38e38
 
 
