@@ -3,6 +3,8 @@ import math
 import keras
 from keras import ops
 
+from keras_gdrn.layers._unfused import unfused
+
 
 def batch_normalization(name: str | None = None, dtype=None):
     """Batch normalization with the paper's constants.
@@ -28,7 +30,7 @@ class BatchNormalization(keras.layers.BatchNormalization):
         """
         if not (training and self.trainable and mask is None and self._fuses(inputs)):
             biased = inputs if bias is None else inputs + bias
-            return super().call(biased, training=training, mask=mask)
+            return unfused(super().call(biased, training=training, mask=mask))
         gamma, beta = self.gamma, self.beta
         if bias is not None:  # with a gradient, of zero
             bias = ops.cast(bias, beta.dtype)
@@ -38,7 +40,7 @@ class BatchNormalization(keras.layers.BatchNormalization):
         kept, new = self.momentum, 1.0 - self.momentum
         self.moving_mean.assign(self.moving_mean * kept + mean * new)
         self.moving_variance.assign(self.moving_variance * kept + variance * new)
-        return ops.cast(outputs, self.compute_dtype)
+        return unfused(ops.cast(outputs, self.compute_dtype))
 
     def _fuses(self, inputs) -> bool:
         """Whether the fused operation does what the options ask for."""

@@ -153,8 +153,9 @@ def unfolded(x, scales: int):
 
 def folded(x, scales: int, spatial: tuple):
     """The inverse of `unfolded`."""
-    channels = x.shape[-1]
-    x = ops.reshape(x, (scales, *spatial, -1, channels))
+    # Not -1: of that, behind a product, LiteRT's converter makes a size.
+    _, batch, channels = ops.shape(x)
+    x = ops.reshape(x, (scales, *spatial, batch, channels))
     return ops.reshape(ops.moveaxis(x, -2, 1), (-1, *spatial, channels))
 
 

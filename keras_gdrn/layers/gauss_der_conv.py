@@ -27,6 +27,7 @@ from keras_gdrn.layers._scale_scope import (
     current_windows,
     whole_maps,
 )
+from keras_gdrn.layers._unfused import unfused
 from keras_gdrn.layers._windows import Windows
 
 
@@ -184,7 +185,7 @@ class GaussDerConv(ScaledLayer):
         if self.separable:
             y = y if self.depthwise_bias is None else y + self.depthwise_bias
             y = _jets.pointwise(y, ops.convert_to_tensor(last))
-        y = y if bias is None else y + bias
+        y = unfused(y if bias is None else y + bias)
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
     def _counted(self, kernel):

@@ -1,4 +1,5 @@
 import warnings
+import weakref
 from collections.abc import Iterable
 
 import keras
@@ -15,6 +16,9 @@ from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
 # By name: windows of 2.5 standard deviations, and all that the layers give.
 TOLERANCES = {"fast": tolerance_of(2.5), "exact": 0.0}
+
+# The `ScaleChannels` of each network: several may share it.
+_USERS = weakref.WeakKeyDictionary()
 
 # Half-width of the windows in standard deviations; `None` for whole maps, or "auto".
 Extent = float | str | None
@@ -114,7 +118,9 @@ class ScaleChannels(keras.layers.Layer):
                 "`network` must be a Keras layer or model. "
                 f"Received: network={network!r} of type {type(network).__name__}"
             )
+        _check_single(getattr(network, "outputs", None), network)
         self.network = network
+        _USERS.setdefault(network, weakref.WeakSet()).add(self)
         self.sigma0 = _checked_scales(sigma0)
         self.receptive_field = _checked_receptive_field(receptive_field)
         self.subpixel = check_choice("subpixel", subpixel, (False, True))
@@ -172,6 +178,7 @@ class ScaleChannels(keras.layers.Layer):
             if self._course is None:
                 folded = ops.concatenate([inputs] * len(sigma0), axis=0)
                 outputs = self.network(folded, **in_mode(self.network, training))
+                _check_single(outputs, self.network)
                 return _scales_apart(outputs, len(sigma0))
             return self._on_packed_maps(inputs, sigma0, training, self._course)
 
@@ -295,6 +302,7 @@ class ScaleChannels(keras.layers.Layer):
     def compute_output_spec(self, inputs, training=None):
         # The network decides the dtype too: its last layer may have its own policy.
         output = self.network.compute_output_spec(inputs)
+        _check_single(output, self.network)
         if self._course is None and None not in inputs.shape[1:]:
             self._try(inputs)
         batch, *rest = output.shape
@@ -310,7 +318,11 @@ class ScaleChannels(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        config["network"] = keras.saving.serialize_keras_object(self.network)
+        network = keras.saving.serialize_keras_object(self.network)
+        if len(_USERS[self.network]) > 1:
+            # Keras' own mark, by which a file has one network for all who share it.
+            network = {**network, "shared_object_id": id(self.network)}
+        config["network"] = network
         config["sigma0"] = list(self.sigma0)
         config["receptive_field"] = self.receptive_field
         config["subpixel"] = self.subpixel
@@ -324,6 +336,17 @@ class ScaleChannels(keras.layers.Layer):
         # What was saved before there were windows was trained on whole maps.
         config.setdefault("receptive_field", None)
         return cls(network, **config)
+
+
+def _check_single(outputs, network) -> None:
+    """Of a network whose outputs are known: several have maps of several kinds."""
+    count = len(keras.tree.flatten(outputs)) if outputs is not None else 1
+    if count != 1:
+        raise ValueError(
+            "`network` must have one output: make a `ScaleChannels` for each, of "
+            "`keras.Model(network.inputs, network.outputs[i])`, which share their "
+            f"weights. Received: network={network.name!r} with {count} outputs"
+        )
 
 
 def _has(network, kind: type) -> bool:

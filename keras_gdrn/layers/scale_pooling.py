@@ -3,7 +3,7 @@ from keras import ops
 
 from keras_gdrn._checks import check_choice, is_number
 from keras_gdrn.layers._arguments import check_options
-from keras_gdrn.layers._maximum import maximum
+from keras_gdrn.layers._maximum import lowest, maximum
 from keras_gdrn.layers._precision import single_or_double
 
 MODES = ("max", "logsumexp", "average")
@@ -70,10 +70,9 @@ class ScalePooling(keras.layers.Layer):
             kept = self._kept_channels(inputs)
         if self.mode == "average":
             return _mean(inputs, kept)
-        if kept is not None:
-            inputs = ops.where(kept, inputs, float("-inf"))
-        pool = maximum if self.mode == "max" else ops.logsumexp
-        return pool(inputs, axis=1)
+        if self.mode == "max":
+            return _max(inputs, kept)
+        return _logsumexp(inputs, kept)
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], *input_shape[2:])
@@ -92,6 +91,19 @@ class ScalePooling(keras.layers.Layer):
         best = ops.expand_dims(maximum(chance, axis=1), 1)
         kept = (chance >= self.dropout) | (chance == best)
         return ops.reshape(kept, (shape[0], shape[1]) + (1,) * (len(shape) - 2))
+
+
+def _max(inputs, kept):
+    if kept is not None:
+        inputs = ops.where(kept, inputs, lowest(inputs.dtype))
+    return maximum(inputs, axis=1)
+
+
+def _logsumexp(inputs, kept):
+    if kept is not None:  # exp(-1000) is 0 in every dtype
+        highest = ops.expand_dims(ops.stop_gradient(_max(inputs, kept)), 1)
+        inputs = ops.where(kept, inputs, highest - 1000.0)
+    return ops.logsumexp(inputs, axis=1)
 
 
 def _mean(inputs, kept):

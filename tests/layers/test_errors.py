@@ -207,6 +207,22 @@ def test_nested_scale_channels():
             ScaleChannels(network, (1.0, 2.0))
 
 
+def test_network_of_several_outputs():
+    """Functional ones, refused at once, and others, when they are applied."""
+
+    class Two(keras.layers.Layer):
+        def call(self, inputs):
+            return inputs, inputs
+
+    image = keras.Input((8, 8, 3))
+    maps = GaussDerConv(3, 1.0)(image)
+    both = keras.Model(image, [maps, SpatialSelection()(maps)])
+    with refuses("one output.*network='functional.*' with 2 outputs"):
+        ScaleChannels(both, [1.0, 2.0])
+    with refuses("one output.*network='two' with 2 outputs"):
+        ScaleChannels(Two(name="two"), [1.0, 2.0])(image)
+
+
 def test_network_that_is_changed_once_it_is_built():
     network = keras.Sequential([GaussDerConv(3, 1.0), SpatialSelection()])
     layer = ScaleChannels(network, [1.0, 2.0])

@@ -1,11 +1,15 @@
 """The maximum that both selections take, where Keras' own on TensorFlow has gaps."""
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
 
 from keras_gdrn.layers import ScalePooling, SpatialSelection
 from keras_gdrn.layers._maximum import maximum
+from tests._commands import ROOT
 from tests.layers._contract import numpy
 
 
@@ -41,3 +45,45 @@ def test_means_of_what_float16_holds():
     selected = SpatialSelection(dtype="float16")(large)
     for found in (pooled, selected):
         np.testing.assert_allclose(numpy(found), 60000, rtol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["max", "logsumexp"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_dropped_channels_do_not_count_and_nan_does(mode, dtype):
+    """Also among scores that are nearly the lowest that the dtype has."""
+    pool = ScalePooling(mode, dropout=0.9, seed=1, dtype=dtype)
+    for value in (-6e4, 0.0, 6e4):
+        x = np.full((50, 2, 1), value, "float32")
+        x[:, 1] = value / 2
+        pooled = numpy(pool(x, training=True)).astype("float32")
+        for found in pooled.ravel():
+            assert np.isclose([value, value / 2, value + np.log(2)], found, 1e-2).any()
+    x = np.full((50, 2, 1), np.nan, "float32")
+    assert np.isnan(numpy(pool(x, training=True)).astype("float32")).all()
+
+
+# For the whole process: from here on, TensorFlow stops at what is not finite.
+DEBUGGED = """
+import numpy as np, tensorflow as tf
+tf.debugging.enable_check_numerics()
+import keras
+from keras_gdrn.models import gauss_der_resnet
+x = np.random.default_rng(0).random((4, 16, 16, 1)).astype("float32")
+loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+for mode in ("max", "logsumexp", "average"):
+    for selection in ("center", "max"):
+        model = gauss_der_resnet(
+            (16, 16, 1), 3, [4], 1.3, [1.0, 2.0], mode, scale_dropout=0.4,
+            spatial_selection=selection,
+        )
+        model.compile("adam", loss)
+        model.fit(x, np.arange(4) % 3, epochs=2, verbose=0)
+        assert np.isfinite(model.predict(x, verbose=0)).all()
+"""
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="its debugger")
+def test_tensorflows_debugger_finds_nothing_infinite():
+    command = [sys.executable, "-c", DEBUGGED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]

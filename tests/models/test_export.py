@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from keras_gdrn.kernels import axis_factors
-from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from keras_gdrn.models import (
     Preprocess,
     gauss_der_resnet,
+    scale_channel,
     with_input_shape,
     with_preprocess,
 )
@@ -123,3 +124,29 @@ def test_whole_maps_of_any_batch(kind, file, block, folder):
     model.export(file, format=kind, verbose=False)
     for batch in (1, 3):
         assert_same(run(block, "any"), model, images(batch, shape))
+
+
+# Layers outside of `ScaleChannels`, with operators as constants or made in the graph.
+KINDS = {
+    "fine": lambda shape: GaussDerConv(4, 1.0),
+    "coarse": lambda shape: GaussDerConv(4, 4.0),
+    "separable": lambda shape: GaussDerConv(4, 1.0, separable=True),
+    "learned": lambda shape: GaussDerConv(4, 1.0, trainable_sigma=True),
+    "block": lambda shape: GaussDerResidualBlock(4, 4.0),
+    "channel": lambda shape: scale_channel(shape, 4, [4, 6], 2.0),
+}
+
+
+@pytest.mark.parametrize("shape", [(24, 20, 2), (24, 2)], ids=["image", "line"])
+@pytest.mark.parametrize("layer", KINDS)
+def test_each_layer_in_each_format(layer, shape, folder):
+    image = keras.Input(shape)
+    model = keras.Model(image, KINDS[layer](shape)(image))
+    randomize(model)
+    model(images(1, shape))
+    model.export("any.onnx", format="onnx", verbose=False)
+    model.export("any.tflite", format="litert", verbose=False)
+    model.export("any", verbose=False)
+    for block in (ONNX, LITERT, SAVED_MODEL):
+        for batch in (1, 3):
+            assert_same(run(block, "any"), model, images(batch, shape))
