@@ -14,6 +14,7 @@ from keras_gdrn.layers._grid_convolution import (
 )
 from keras_gdrn.layers._maximum import maximum
 from keras_gdrn.layers._plan import Call, Grid, Plan, Value, in_mode
+from keras_gdrn.layers._unfused import unfused
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 
@@ -81,7 +82,9 @@ class GridRun:
         else:
             ends = zip(value, entering, leaving, strict=True)
             maps = [convolved(layer, x, there, here, gain) for x, there, here in ends]
-        maps = [y if bias is None else y + ops.cast(bias, y.dtype) for y in maps]
+        if bias is not None:
+            maps = [y + ops.cast(bias, y.dtype) for y in maps]
+        maps = [unfused(y) for y in maps]
         if layer.activity_regularizer is not None:
             for y in maps:
                 layer.add_loss(layer.activity_regularizer(y))

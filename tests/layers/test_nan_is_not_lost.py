@@ -57,7 +57,7 @@ def fit(**options):
     if not (np.isnan(history.history["loss"]).all() and len(history.epoch) == 1):
         print("LOST in training", options, history.history)
 
-for options in {}, {"residual": False}, {"spatial_selection": "max"}:
+for options in {}, {"residual": False}, {"spatial_selection": "max"}, {"density": 1.0}:
     fit(**options)
 print("all tried")
 """

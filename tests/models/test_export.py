@@ -137,8 +137,21 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("shape", [(24, 20, 2), (24, 2)], ids=["image", "line"])
-@pytest.mark.parametrize("layer", KINDS)
+IMAGE, LINE = (24, 20, 2), (24, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        ("fine", LINE),
+        ("coarse", IMAGE),
+        ("separable", IMAGE),
+        ("learned", IMAGE),
+        ("block", LINE),
+        ("channel", IMAGE),
+    ],
+)
 def test_each_layer_in_each_format(layer, shape, folder):
     image = keras.Input(shape)
     model = keras.Model(image, KINDS[layer](shape)(image))
