@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from keras_gdrn import data, training, tuning
-from keras_gdrn.models import ARCHITECTURES
+from keras_gdrn.models import ARCHITECTURES, list_presets
 from keras_gdrn.models._architectures import OF_THE_PAPER
 from tests._pages import code, page
 
 pytestmark = pytest.mark.usefixtures("step_by_step")
 
 
-BUILD, TRAINED, TRAIN = code("README")
+PLAIN, TRAINED = code("README")
+*_, BUILD, TRAIN = code("docs/keras_users")
 
 
 def random_images(count, shape, classes=10):
@@ -33,6 +34,31 @@ def with_images() -> dict:
     larger = random_images(8, (40, 40, 1))
     names = {"images": images, "labels": labels, "larger_or_smaller_images": larger[0]}
     return names | {"validation": larger, "twice_as_large": larger}
+
+
+def test_readme_is_read_in_two_minutes():
+    assert len(page("README").splitlines()) <= 110
+
+
+def test_plain_keras(monkeypatch):
+    def few(*args, **kwargs):
+        return rescaled(*args, **kwargs, limit=8)
+
+    rescaled = data.rescaled
+    monkeypatch.setattr(data, "rescaled", few)
+    names = {}
+    exec(PLAIN.replace("epochs=8", "epochs=1"), names)
+    assert np.isfinite(names["model"].history.history["loss"]).all()
+
+
+def test_results_of_readme_have_a_record():
+    """Accuracies of the trained network of CIFAR-10 are those of its card."""
+    card = list_presets()["cifar10"].accuracy
+    for factor, size in (("0.5", "half"), ("1", "the"), ("2", "twice")):
+        (row,) = re.findall(
+            rf"^\| CIFAR-10, objects of {size}.*$", page("README"), re.M
+        )
+        assert f"{100 * card[factor]:.1f}" in row, row
 
 
 def test_the_functional_model():

@@ -46,7 +46,16 @@ def sampling(
 
 @functools.lru_cache(maxsize=256)
 def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
-    """Values at the pixels, from samples `step` pixels apart: `(pixels, points)`."""
+    """Values at the pixels, by the cubic spline through samples.
+
+    Args:
+        points: Number of samples, around the center of the image.
+        step: Distance of the samples, in pixels.
+        pixels: Length of the axis.
+
+    Returns:
+        A read-only float64 array `(pixels, points)`.
+    """
     return _frozen(_at(_centered(pixels) / step, points, 0.0, "symmetric"))
 
 
@@ -76,18 +85,28 @@ def smoothing(entering: int, leaving: int, sigma: float) -> np.ndarray:
 def derivative_stencils(
     indices: tuple[tuple[int, ...], ...], sigma: float
 ) -> np.ndarray:
-    """`m(α) σ^|α| δ^α` for each multi-index, `(3, …, 3, len(indices))` up to order 2.
+    """`m(α) σ^|α| δ^α` for each multi-index.
 
     Args:
         indices: Multi-indices α.
         sigma: Standard deviation σ in steps.
+
+    Returns:
+        A float64 array, `(3, …, 3, len(indices))` up to order 2.
     """
     radius = stencil_radius(indices)
     return np.stack([_stencil(alpha, sigma, radius) for alpha in indices], axis=-1)
 
 
 def stencil_radius(indices: tuple[tuple[int, ...], ...]) -> int:
-    """How many steps from the center the differences of these orders look."""
+    """How many steps from the center the differences of these orders look.
+
+    Args:
+        indices: Multi-indices α.
+
+    Returns:
+        The number of steps, 1 up to order 2.
+    """
     return math.ceil(max(max(alpha) for alpha in indices) / 2)
 
 
