@@ -1,5 +1,6 @@
 """The pixels of image files and of images in memory, as they are looked at."""
 
+import io
 import os
 import warnings
 from pathlib import Path
@@ -23,7 +24,8 @@ def read_image(image: Any, channels: int = 3) -> np.ndarray:
     transparent, of an animation the first, and gray or colored as asked for.
 
     Args:
-        image: Path of a JPEG, PNG, BMP or GIF file; `PIL.Image.Image`; or an array
+        image: Path of a JPEG, PNG, BMP or GIF file, its bytes, or the file opened in
+            binary mode; `PIL.Image.Image`; or an array
             `(height, width)` or `(height, width, channel)` with 1, 3 or 4 channels and
             values of 0 to 255 or 0 to 1.
         channels: 1 for gray, 3 for red, green and blue.
@@ -43,9 +45,11 @@ def read_image(image: Any, channels: int = 3) -> np.ndarray:
     (1080, 1920, 3)
     """
     check_choice("channels", channels, tuple(MODES))
-    if not isinstance(image, (str, os.PathLike)):
+    if isinstance(image, bytes):
+        image = io.BytesIO(image)
+    if not (isinstance(image, (str, os.PathLike)) or hasattr(image, "read")):
         return _as_pixels(image, channels)
-    path = Path(image)
+    path = Path(image) if isinstance(image, (str, os.PathLike)) else image
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -77,6 +81,12 @@ def _as_bytes(pixels: np.ndarray) -> np.ndarray:
     if pixels.ndim == 3 and pixels.shape[-1] == 1:
         pixels = pixels[..., 0]
     fits = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4))
+    if pixels.dtype.kind not in "biuf":
+        raise ValueError(
+            "An image must be the path of a file, its bytes, a file opened in binary "
+            "mode, an image of Pillow's or an array of numbers. "
+            f"Received: values of the dtype {pixels.dtype}"
+        )
     low, high = np.min(pixels, initial=0), np.max(pixels, initial=0)
     # An interpolation may leave [0, 1] so far.
     white, beyond = (1, OVERSHOOT) if high <= 1 + OVERSHOOT else (255, 0)

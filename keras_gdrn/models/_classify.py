@@ -46,8 +46,9 @@ def classify(
     Args:
         model: Network with a `Preprocess` that knows its `object_size`, such as those
             of `from_preset`.
-        photos: Path of an image file, `PIL.Image.Image` or array of an image, with
-            values of 0 to 255 or 0 to 1; or a sequence of these, of any sizes.
+        photos: Path of an image file, its bytes, the file opened in binary mode,
+            `PIL.Image.Image` or array of an image, with values of 0 to 255 or 0 to 1;
+            or a sequence of these, of any sizes.
         object_size: Side of the object in the photograph, in pixels; by default the
             object fills the photograph, whose shorter side it is. A half to twice that
             is as good.
@@ -147,13 +148,17 @@ def decode_predictions(
 
 
 def _listed(photos: Any) -> list:
-    if isinstance(photos, (str, os.PathLike)) or hasattr(photos, "getexif"):
+    one = isinstance(photos, (str, bytes, os.PathLike))
+    if one or hasattr(photos, "getexif") or hasattr(photos, "read"):
         return [photos]
+    if getattr(getattr(photos, "dtype", None), "kind", "") in tuple("OSU"):  # paths
+        return photos.ravel().tolist()
     if getattr(photos, "ndim", 4) <= 3:  # one array
         return [photos]
     if not isinstance(photos, Iterable):
         raise ValueError(
-            "`photos` must be paths of files, images of Pillow's or arrays. "
+            "`photos` must be paths of files, their bytes, files opened in binary "
+            "mode, images of Pillow's or arrays. "
             f"Received: {photos!r}"
         )
     return list(photos)

@@ -145,7 +145,18 @@ def save_to_preset(
         if on_hub:
             _upload(model, str(preset), folder)
         else:  # Keras saves to no folder that has a network
-            shutil.copytree(folder, preset, dirs_exist_ok=True)
+            _replace_files(folder, Path(preset))
+
+
+def _replace_files(source: Path, target: Path) -> None:
+    """Puts the files of a folder into another: on a full disk none of them."""
+    target.mkdir(parents=True, exist_ok=True)
+    files = [file.relative_to(source) for file in source.rglob("*") if file.is_file()]
+    with tempfile.TemporaryDirectory(dir=target, prefix=".new-") as beside:
+        shutil.copytree(source, beside, dirs_exist_ok=True)
+        for file in files:
+            (target / file).parent.mkdir(parents=True, exist_ok=True)
+            (Path(beside) / file).replace(target / file)
 
 
 def _upload(model: keras.Model, preset: str, folder: Path) -> None:

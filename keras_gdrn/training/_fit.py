@@ -18,7 +18,7 @@ from keras_gdrn.training._checkpoint import State
 from keras_gdrn.training._model import architecture, check_model, compile_by
 from keras_gdrn.training._recipe import Recipe, as_recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
-from keras_gdrn.training._sources import as_source
+from keras_gdrn.training._sources import as_class_weight, as_source
 
 
 def fit(
@@ -33,7 +33,9 @@ def fit(
     class_weight: Mapping[int, float] | None = None,
     jit_compile: bool | str = "auto",
     check_finite: bool = True,
-    callbacks: Sequence[keras.callbacks.Callback] | keras.callbacks.Callback = (),
+    callbacks: Sequence[keras.callbacks.Callback]
+    | keras.callbacks.Callback
+    | None = None,
     verbose: int | str = "auto",
 ) -> keras.callbacks.History:
     """Compile a classifier and train it by a recipe.
@@ -66,7 +68,8 @@ def fit(
         seed: Seed of shuffling, augmentation and dropout. The weights were drawn
             before: see `keras.utils.set_random_seed`.
         checkpoint_minutes: A longer epoch has checkpoints in between.
-        class_weight: As for `keras.Model.fit`: instead of weights of the images.
+        class_weight: Weights of classes by their numbers from 0, as for
+            `keras.Model.fit`: instead of weights of the images. Others weigh 1.
         jit_compile: As for `keras.Model.compile`; not `True` on several devices of
             TensorFlow.
         check_finite: Whether to stop by an error after an epoch whose loss or weights
@@ -100,6 +103,7 @@ def fit(
     devices, classes = _devices.replicas(model), model.output_shape[-1]
     shared = recipe.batch_size, model.input_shape, classes, devices
     batches = Batches(as_source(data), *shared, recipe.augmentation, seed)
+    class_weight = as_class_weight(class_weight, classes)
     options: dict[str, Any] = {"class_weight": class_weight, "verbose": verbose}
     if validation_data is not None:
         tests = Batches(as_source(validation_data), *shared)
@@ -115,7 +119,7 @@ def fit(
             claim_folder(folder, decided)
             state = _checkpoint.resume(model, folder)
         run = Run(seed, batches.steps, state, folder, checkpoint_minutes, check_finite)
-        options["callbacks"] = [run, *keras.tree.flatten([callbacks])]
+        options["callbacks"] = [run, *keras.tree.flatten([callbacks or ()])]
         _train(model, batches, state.step, recipe.epochs, options)
     return _checkpoint.history(state.rows)
 
@@ -147,7 +151,7 @@ def _settings(
         **dataclasses.asdict(recipe),
         "batch_size": batches.size,
         "seed": batches.seed,
-        "class_weight": {int(n): float(w) for n, w in (class_weight or {}).items()},
+        "class_weight": class_weight or {},
         "steps_per_epoch": batches.steps,
         "data": batches.source.identity(),
         "backend": keras.backend.backend(),

@@ -10,6 +10,7 @@ from typing import Any
 
 import filelock
 import keras
+import numpy as np
 
 from keras_gdrn.commands import replacing
 
@@ -76,7 +77,7 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
     Raises:
         FileExistsError: If the folder holds other files or other settings.
     """
-    file, text = folder / SETTINGS, json.dumps(settings, indent=2)
+    file, text = folder / SETTINGS, json.dumps(settings, indent=2, default=_plain)
     folder.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         if any(not path.name.startswith("partial") for path in folder.iterdir()):
@@ -98,6 +99,13 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
             f"{folder} holds a run with other settings. Choose another folder, or "
             "repeat that run's:\n" + "\n".join(differing)
         )
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be recorded")
 
 
 def _values(settings: Any) -> dict[str, Any]:

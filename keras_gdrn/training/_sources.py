@@ -1,12 +1,14 @@
 """What users bring: data read by number or batch by batch, and what is fit in them."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_gdrn._checks import is_integer, is_number
 from keras_gdrn.data._imresize import OVERSHOOT
 from keras_gdrn.data._source import ArraySource
 
@@ -169,3 +171,23 @@ def _all_fit(values: np.ndarray, fits: np.ndarray, message: str) -> np.ndarray:
     if not np.all(fits):
         raise ValueError(f"{message} Received: {values[~fits][:8]}")
     return values
+
+
+def as_class_weight(weights: Any, classes: int) -> dict[int, float] | None:
+    """The weight of every class: 1 for those that are not given, as in Keras."""
+    if weights is None:
+        return None
+    fits = isinstance(weights, Mapping) and all(
+        is_integer(key)
+        and 0 <= key < classes
+        and is_number(value)
+        and 0 <= value < math.inf
+        for key, value in weights.items()
+    )
+    if not fits:
+        raise ValueError(
+            f"`class_weight` must map numbers of classes, 0 to {classes - 1}, to "
+            f"finite weights >= 0. Received: class_weight={weights!r}"
+        )
+    given = {int(key): float(value) for key, value in weights.items()}
+    return {n: given.get(n, 1.0) for n in range(classes)} if given else None

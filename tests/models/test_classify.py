@@ -1,5 +1,7 @@
 """What photographs show: of any kind and size, in one call."""
 
+import io
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -88,3 +90,22 @@ def test_predictions_are_softmax_and_best_first():
     np.testing.assert_allclose([share for _, share in found[0]], shares, rtol=1e-6)
     assert decode_predictions([[0.0, 2.0]], network(), top=1)[0][0][0] == "dog"
     assert decode_predictions([[0.0, 2.0]], [])[0][0][0] == "class 1"
+
+
+def test_what_a_web_server_has(tmp_path):
+    model, path = network(), tmp_path / "a.png"
+    Image.fromarray(PHOTO).save(path)
+    content = path.read_bytes()
+    expected = classify(model, path)
+    assert_same(classify(model, content), expected)
+    assert_same(classify(model, io.BytesIO(content)), expected)
+    assert_same(classify(model, np.array([str(path)] * 2)), expected * 2)
+    assert_same(classify(model, [content, path]), expected * 2)
+    with pytest.raises(ValueError, match="cannot be read as an image"):
+        classify(model, b"no image")
+
+
+@pytest.mark.parametrize("photos", ([None], [{"url": "a"}], [["a.png"]]))
+def test_what_is_no_photograph(photos):
+    with pytest.raises(ValueError, match=r"its bytes, .*Received"):
+        classify(network(), photos)

@@ -1,6 +1,7 @@
 """The weights that come with the package: what they recognize, and what is kept."""
 
 import dataclasses
+import errno
 import hashlib
 import shutil
 import sys
@@ -177,6 +178,31 @@ def small():
     known = Preprocess(["cat", "dog"], 8, "zero")
     model = gauss_der_resnet((8, 8, 3), 2, [4], 1.2, [1.0], order=1)
     return with_preprocess(model, known)
+
+
+@of_files
+def test_full_disk_leaves_the_network_that_was_there(small, tmp_path, monkeypatch):
+    save_to_preset(small, tmp_path / "pets")
+    before = {path: path.read_bytes() for path in (tmp_path / "pets").iterdir()}
+    copied, copy = [], shutil.copy2
+
+    def copy_one(source, target, **options):
+        if copied:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        copied.append(copy(source, target, **options))
+
+    whole = shutil.copytree
+
+    def limited(source, target, *_, **__):
+        return whole(source, target, dirs_exist_ok=True, copy_function=copy_one)
+
+    monkeypatch.setattr(shutil, "copytree", limited)
+    other = gauss_der_resnet((8, 8, 3), 2, [6], 1.2, [1.0], order=1)
+    with pytest.raises(OSError, match="No space left"):
+        save_to_preset(other, tmp_path / "pets")
+    assert copied
+    after = {path: path.read_bytes() for path in (tmp_path / "pets").iterdir()}
+    assert after == before
 
 
 def test_what_is_saved_is_found_again(small, tmp_path):

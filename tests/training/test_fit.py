@@ -190,6 +190,37 @@ def test_weights_of_images_and_of_classes():
     np.testing.assert_allclose(trained(LABELS, 1.0 + LABELS), of_class, atol=1e-5)
 
 
+@pytest.mark.usefixtures("step_by_step")
+def test_classes_without_a_weight_weigh_one():
+    def trained(weights):
+        model = network()
+        fit(model, Recipe(1, 44), ARRAYS, verbose=0, class_weight=weights)
+        return model.layers[-1].get_weights()[0]
+
+    some = trained({0: 3.0, np.int64(1): np.float32(0.5)})
+    every = trained({0: 3.0, 1: 0.5} | dict.fromkeys(range(2, 10), 1.0))
+    np.testing.assert_array_equal(some, every)
+    np.testing.assert_array_equal(trained({}), trained(None))
+
+
+@pytest.mark.parametrize(
+    "weights", ({10: 1.0}, {-1: 1.0}, {0: -1.0}, {0: np.inf}, {"cat": 1.0}, np.ones(10))
+)
+def test_wrong_class_weights(weights):
+    with pytest.raises(ValueError, match=r"`class_weight`.* 0 to 9.*Received: class_w"):
+        fit(network(), RECIPE, ARRAYS, class_weight=weights)
+
+
+@pytest.mark.usefixtures("step_by_step")
+def test_numbers_may_be_numpys(tmp_path):
+    recipe = Recipe(np.int64(1), np.int32(44), learning_rate=np.float32(0.01))
+    for _ in range(2):  # and the run is found again
+        history = fit(
+            network(), recipe, ARRAYS, out=tmp_path / "run", verbose=0, callbacks=None
+        )
+        assert len(history.history["loss"]) == 1
+
+
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="only JAX has several")
 def test_several_processes_are_refused(monkeypatch):
     import jax
