@@ -1,5 +1,4 @@
 import warnings
-import weakref
 from collections.abc import Iterable
 
 import keras
@@ -16,9 +15,6 @@ from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
 # By name: windows of 2.5 standard deviations, and all that the layers give.
 TOLERANCES = {"fast": tolerance_of(2.5), "exact": 0.0}
-
-# The `ScaleChannels` of each network: several may share it.
-_USERS = weakref.WeakKeyDictionary()
 
 # Half-width of the windows in standard deviations; `None` for whole maps, or "auto".
 Extent = float | str | None
@@ -120,7 +116,6 @@ class ScaleChannels(keras.layers.Layer):
             )
         _check_single(getattr(network, "outputs", None), network)
         self.network = network
-        _USERS.setdefault(network, weakref.WeakSet()).add(self)
         self.sigma0 = _checked_scales(sigma0)
         self.receptive_field = _checked_receptive_field(receptive_field)
         self.subpixel = check_choice("subpixel", subpixel, (False, True))
@@ -318,11 +313,7 @@ class ScaleChannels(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        network = keras.saving.serialize_keras_object(self.network)
-        if len(_USERS[self.network]) > 1:
-            # Keras' own mark, by which a file has one network for all who share it.
-            network = {**network, "shared_object_id": id(self.network)}
-        config["network"] = network
+        config["network"] = keras.saving.serialize_keras_object(self.network)
         config["sigma0"] = list(self.sigma0)
         config["receptive_field"] = self.receptive_field
         config["subpixel"] = self.subpixel
