@@ -15,9 +15,9 @@ with more `--max-trials` after the end. By default each trial trains one scale c
 and tests the network with all of them that is made from it; `--single-scale-epochs`
 below `--epochs` trains that too.
 
-With Ray (`pip install keras_gdrn[ray]`), each trial has a process of its own: several
-at the same time on this machine, with a GPU each where there are any, or on a cluster
-whose machines see one folder `--out`.
+With Ray (`pip install ray`), each trial has a process of its own: several at the same
+time on this machine, with a GPU each where there are any, or on a cluster whose
+machines see one folder `--out`.
 
     python tuning/search.py --parallel 4
     python tuning/search.py --ray auto --out /shared/found --gpus 1 --cpus 8

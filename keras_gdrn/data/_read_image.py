@@ -45,7 +45,7 @@ def read_image(image: Any, channels: int = 3) -> np.ndarray:
     (1080, 1920, 3)
     """
     check_choice("channels", channels, tuple(MODES))
-    if isinstance(image, bytes):
+    if isinstance(image, (bytes, bytearray, memoryview)):
         image = io.BytesIO(image)
     if not (isinstance(image, (str, os.PathLike)) or hasattr(image, "read")):
         return _as_pixels(image, channels)
@@ -56,7 +56,8 @@ def read_image(image: Any, channels: int = 3) -> np.ndarray:
             with Image.open(path, formats=("BMP", "GIF", "JPEG", "PNG")) as opened:
                 return _as_pixels(opened, channels)
     except Exception as error:  # Pillow lets through whatever damage raises
-        raise ValueError(f"{path} cannot be read as an image: {error}") from error
+        what = path if isinstance(path, Path) else "What was opened"
+        raise ValueError(f"{what} cannot be read as an image: {error}") from error
 
 
 def _as_pixels(image: Any, channels: int) -> np.ndarray:

@@ -56,6 +56,28 @@ class BatchNormalization(keras.layers.BatchNormalization):
         )
 
 
+def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
+    """Batch normalization with the statistics of all maps together."""
+    if len(maps) == 1 or not (training and normalization.trainable):
+        return [normalization(x, training=training) for x in maps]
+    wide = [ops.cast(x, normalization.variable_dtype) for x in maps]
+    axes = tuple(range(len(maps[0].shape) - 1))
+    count = sum(ops.cast(ops.size(x[..., 0]), x.dtype) for x in wide)
+    mean = sum(ops.sum(x, axis=axes) for x in wide) / count
+    variance = sum(ops.sum(ops.square(x - mean), axis=axes) for x in wide) / count
+    kept = normalization.momentum
+    for moving, new in (
+        (normalization.moving_mean, mean),
+        (normalization.moving_variance, variance),
+    ):
+        moving.assign(moving * kept + new * (1 - kept))
+    gain = ops.rsqrt(variance + normalization.epsilon)
+    gain = gain if normalization.gamma is None else gain * normalization.gamma
+    shift = -mean * gain
+    shift = shift if normalization.beta is None else shift + normalization.beta
+    return [ops.cast(x * gain + shift, normalization.compute_dtype) for x in wide]
+
+
 def _fused(x, gamma, beta, epsilon: float):
     """The normalized `x`, and the mean and the (biased) variance of each channel."""
     import tensorflow as tf

@@ -13,6 +13,7 @@ from keras import ops
 
 from keras_gdrn import kernels
 from keras_gdrn.layers._plan import Grid
+from keras_gdrn.layers._precision import single_or_double
 
 
 def convolved(layer, x, entering: Grid, leaving: Grid, gain=None):
@@ -83,18 +84,17 @@ def _product_along(x, axis: int, matrix: np.ndarray):
     *front, size = ops.shape(x)[1 : axis + 1]
     behind = ops.shape(x)[axis + 1 :]
     lines = ops.reshape(x, (-1, size, math.prod(behind)))
-    weights = ops.convert_to_tensor(matrix.astype("float32"), "float32")
-    y = ops.matmul(ops.cast(weights, x.dtype), lines)
+    wide = ops.convert_to_tensor(matrix, single_or_double(x.dtype))
+    y = ops.matmul(ops.cast(wide, x.dtype), lines)
     return ops.reshape(y, (-1, *front, matrix.shape[0], *behind))
 
 
 def _combined(stencils: np.ndarray, jet):
     """`Σ_α C_α m(α) σ^|α| δ^α`, as a kernel of the library's convolution."""
     *taps, terms = stencils.shape
-    rows = ops.convert_to_tensor(stencils.reshape(-1, terms).astype("float32"))
     jet = ops.convert_to_tensor(jet)
-    flat = ops.reshape(jet, (terms, -1))
-    kernel = ops.matmul(ops.cast(rows, jet.dtype), flat)
+    rows = ops.convert_to_tensor(stencils.reshape(-1, terms), jet.dtype)
+    kernel = ops.matmul(rows, ops.reshape(jet, (terms, -1)))
     return ops.reshape(kernel, (*taps, *jet.shape[1:]))
 
 

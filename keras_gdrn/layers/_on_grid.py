@@ -7,13 +7,15 @@ import keras
 from keras import ops
 
 from keras_gdrn import kernels
+from keras_gdrn.layers._batch_normalization import normalized_jointly
+from keras_gdrn.layers._calls import Call, Value, in_mode
 from keras_gdrn.layers._grid_convolution import (
     convolved,
     products_along,
     sampled_convolution,
 )
 from keras_gdrn.layers._maximum import maximum
-from keras_gdrn.layers._plan import Call, Grid, Plan, Value, in_mode
+from keras_gdrn.layers._plan import Grid, Plan
 from keras_gdrn.layers._unfused import unfused
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
@@ -48,7 +50,7 @@ class GridRun:
 
     def _applied(self, call: Call):
         if not call.maps or call.output.on_pixels:
-            return self._as_it_is(call)
+            return self._called(call, self.values)
         if type(call.layer) is GaussDerConv:
             ends = self._ends(call)
             maps = self._convolved(call.layer, self.values[call.inputs[0]], *ends)
@@ -133,28 +135,35 @@ class GridRun:
 
     def _by_any_layer(self, call: Call):
         """Any layer, in units of the grid, on one tensor after the other."""
-        count = 1 if self.plan.central else len(self.scales)
         first = next(value for value in call.maps if not value.on_pixels)
         target = self._grids(call.output if call.output.is_map else first)
         inputs = {value: self._on(value, target) for value in call.maps}
         if isinstance(call.layer, keras.layers.BatchNormalization):
-            return normalized_jointly(call.layer, inputs[call.inputs[0]], self.training)
+            return normalized_jointly(call.layer, inputs[call.maps[0]], self.training)
+        inputs |= {v: self._parts(v, len(target)) for v in call.inputs if not v.is_map}
+        outputs = [
+            self._called(call, {value: parts[k] for value, parts in inputs.items()})
+            for k in range(len(target))
+        ]
+        return outputs if call.output.is_map else ops.concatenate(outputs)
 
-        def argument(leaf, k):
+    def _parts(self, value: Value, count: int) -> list:
+        """What has no positions, of the scale channels of each map."""
+        x = self.values[value]
+        apart = ops.reshape(x, (count, -1, *ops.shape(x)[1:]))
+        return [apart[k] for k in range(count)]
+
+    def _called(self, call: Call, inputs: dict):
+        """A layer's output, maps with the channels last."""
+
+        def argument(leaf):
             if not isinstance(leaf, Value):
                 return leaf
-            return self._there(inputs[leaf][k]) if leaf.is_map else self.values[leaf]
+            return self._there(inputs[leaf]) if leaf.is_map else inputs[leaf]
 
-        outputs = []
-        for k in range(count):
-            args, kwargs = keras.tree.map_structure(
-                lambda leaf, k=k: argument(leaf, k), (call.args, call.kwargs)
-            )
-            kwargs |= in_mode(call.layer, self.training)
-            outputs.append(call.layer(*args, **kwargs))
-        if call.output.is_map:
-            return [self._back(y) for y in outputs]
-        return ops.concatenate(outputs) if count > 1 else outputs[0]
+        args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
+        output = call.layer(*args, **kwargs | in_mode(call.layer, self.training))
+        return self._back(output) if call.output.is_map else output
 
     def _on(self, value: Value, target: list[Grid]) -> list:
         """The map at the points of coarser or smaller grids."""
@@ -165,29 +174,15 @@ class GridRun:
 
     def _sampled(self, images, grids: Sequence[Grid]) -> list:
         """Images at the points of the grids."""
-        maps = []
+        images, maps = ops.cast(images, self.plan.source.tensor.dtype), []
         for k, scale in enumerate(self.scales):
-            grid = grids[k % len(grids)]
+            grid, boundary = grids[k % len(grids)], self.plan.boundary
             matrices = [
-                kernels.sampling(pixels, size, grid.step * scale, 0.0, "symmetric")
+                kernels.sampling(pixels, size, grid.step * scale, 0.0, boundary)
                 for pixels, size in zip(self.plan.spatial, grid.sizes, strict=True)
             ]
             maps.append(products_along(images, matrices))
         return [ops.concatenate(maps)] if self.plan.central else maps
-
-    def _as_it_is(self, call: Call):
-        """A layer on pixels, or behind the maps."""
-
-        def argument(leaf):
-            if not isinstance(leaf, Value):
-                return leaf
-            value = self.values[leaf]
-            return self._there(value) if leaf.is_map else value
-
-        args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-        kwargs |= in_mode(call.layer, self.training)
-        output = call.layer(*args, **kwargs)
-        return self._back(output) if call.output.is_map else output
 
     def _at_pixels(self, maps: list, value: Value) -> list:
         interpolated = []
@@ -221,50 +216,3 @@ def subsampled(x, grid: Grid, target: Grid):
         for start, size in zip(starts, target.sizes, strict=True)
     )
     return x[(slice(None), *parts)]
-
-
-def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
-    """Batch normalization with the statistics of all maps together."""
-    if len(maps) == 1 or not (training and normalization.trainable):
-        return [normalization(x, training=training) for x in maps]
-    wide = [ops.cast(x, normalization.variable_dtype) for x in maps]
-    axes = tuple(range(len(maps[0].shape) - 1))
-    count = sum(ops.cast(ops.size(x[..., 0]), x.dtype) for x in wide)
-    mean = sum(ops.sum(x, axis=axes) for x in wide) / count
-    variance = sum(ops.sum(ops.square(x - mean), axis=axes) for x in wide) / count
-    kept = normalization.momentum
-    for moving, new in (
-        (normalization.moving_mean, mean),
-        (normalization.moving_variance, variance),
-    ):
-        moving.assign(moving * kept + new * (1 - kept))
-    gain = ops.rsqrt(variance + normalization.epsilon)
-    gain = gain if normalization.gamma is None else gain * normalization.gamma
-    shift = -mean * gain
-    shift = shift if normalization.beta is None else shift + normalization.beta
-    return [ops.cast(x * gain + shift, normalization.compute_dtype) for x in wide]
-
-
-def check_fixed_sizes(plan: Plan, scales: tuple[float, ...]) -> None:
-    """Refuses a layer that counts positions where the grids do not have them."""
-    for call in plan.calls:
-        if call.output.is_map or not call.maps or call.selects:
-            continue
-        grids = plan.grids(call.maps[0], scales)
-        own = call.output.tensor.shape
-        for grid in grids:
-            channels = call.maps[0].tensor.shape[1 if plan.channels_first else -1]
-            sizes = (
-                (channels, *grid.sizes)
-                if plan.channels_first
-                else (*grid.sizes, channels)
-            )
-            got = call.layer.compute_output_shape((None, *sizes))
-            if tuple(got) != tuple(own):
-                raise ValueError(
-                    f"The layer {call.layer.name!r} of type "
-                    f"{type(call.layer).__name__} gives {tuple(own[1:])} of the image "
-                    f"itself, and {tuple(got[1:])} of a grid of {grid.sizes} points: "
-                    "layers behind it cannot take both. Use `SpatialSelection` or a "
-                    f"global pooling. Received: sigma0={scales}"
-                )

@@ -12,23 +12,17 @@ the squared scales of the layers that follow, of which the last counts twice.
 """
 
 import dataclasses
-import inspect
 import math
-from typing import Any
 
 import keras
 
-from keras_gdrn.layers._pointwise import acts_at_each_position
+from keras_gdrn._checks import check_reach
+from keras_gdrn.layers._calls import Call, UnsupportedLayer, Value, calls_of
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
-# Convolutions that a layer consists of. Exact types: what a subclass does is not known.
-_CONVOLUTIONS = {GaussDerConv: 1, GaussDerResidualBlock: 2}
-
-
-class UnsupportedLayer(ValueError):
-    """A layer that cannot be evaluated on a grid."""
+_OURS = (GaussDerConv, GaussDerResidualBlock, SpatialSelection)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,52 +50,6 @@ class Grid:
         return Grid(tuple(map(min, self.halves, limits)), self.step)
 
 
-@dataclasses.dataclass(eq=False)
-class Value:
-    """What a layer of the network takes or gives.
-
-    Attributes:
-        tensor: Its shape and dtype in the network itself.
-        is_map: Whether it has positions.
-        on_pixels: Whether it is an image, before the first Gaussian derivative layer.
-        deviation: Standard deviation of its influence on the scores.
-        sigma: Smallest scale at which the map is written or read.
-    """
-
-    tensor: Any
-    is_map: bool
-    on_pixels: bool = False
-    deviation: float = 0.0
-    sigma: float = math.inf
-
-
-@dataclasses.dataclass(frozen=True)
-class Call:
-    """One call of a layer or operation."""
-
-    layer: Any
-    args: tuple
-    kwargs: dict
-    output: Value
-
-    @property
-    def inputs(self) -> list[Value]:
-        leaves = keras.tree.flatten((self.args, self.kwargs))
-        return [leaf for leaf in leaves if isinstance(leaf, Value)]
-
-    @property
-    def maps(self) -> list[Value]:
-        return [value for value in self.inputs if value.is_map]
-
-    @property
-    def convolutions(self) -> int:
-        return _CONVOLUTIONS.get(type(self.layer), 0)
-
-    @property
-    def selects(self) -> bool:
-        return type(self.layer) is SpatialSelection
-
-
 class Plan:
     """The calls of a network, and the grids of its maps.
 
@@ -118,26 +66,27 @@ class Plan:
 
     def __init__(self, network, input_shape, density: float, extent: float | None):
         self.density, self.extent, self.rank = density, extent, len(input_shape)
-        self.calls: list[Call] = []
         image = keras.KerasTensor((None, *input_shape[1:]), network.compute_dtype)
         self.source = Value(image, is_map=True, on_pixels=True)
-        self.result = self._follow(network, self.source)
-        self._check_formats()
-        first = 2 if self.channels_first else 1
-        self.spatial = tuple(input_shape[first : first + self.rank - 2])
-        if not any(call.convolutions for call in self.calls):
-            raise UnsupportedLayer("no layer of it is a Gaussian derivative layer")
-        for call in self.calls:
-            self._check(call)
+        self.calls, self.result = calls_of(network, self.source)
+        self.channels_first = self._format() == "channels_first"
+        self.channel_axis = 1 if self.channels_first else self.rank - 1
+        self.spatial = self._positions(self.source)
+        self._check()
         self._choose_scales()
         self._measure_influence()
-        self.coarsest = max(
-            (self.step(call.output) for call in self.calls if _on_grid(call.output)),
-            default=1.0,
-        )
+        on_grids = [call.output for call in self.calls if _on_grid(call.output)]
+        self._coarsest = max(map(self.step, on_grids))
         selections = [c for c in self.calls if c.maps and not c.output.is_map]
         centered = all(c.selects and c.layer.mode == "center" for c in selections)
         self.central = extent is not None and centered and not self.result.is_map
+        self._windows = self._cut() if self.central else {}
+
+    @property
+    def boundary(self) -> str:
+        """What lies beyond the edges of the images."""
+        first = next(call.layer for call in self.calls if call.convolutions)
+        return getattr(first, "conv1", first).boundary
 
     def step(self, value: Value) -> float:
         return 2.0 ** math.floor(math.log2(value.sigma / self.density) + 1e-9)
@@ -145,96 +94,104 @@ class Plan:
     def grids(self, value: Value, scales: tuple[float, ...]) -> list[Grid]:
         """Of one map for all scale channels, or of one for each."""
         if self.central:
-            return [self._window(value)]
+            return [self._windows[value]]
         return [self._whole(self.step(value), scale) for scale in scales]
 
     def middle(self, call: Call, leaving: Grid) -> Grid:
         """Of the map within a residual block, between its two convolutions."""
         if not self.central:
             return leaving
-        before = _before(call.output.deviation, call.layer.sigma)
-        middle = Grid((self._half(before, leaving.step),) * len(leaving.halves), 1.0)
-        middle = dataclasses.replace(middle, step=leaving.step)
-        entering = call.inputs[0]
-        return middle if entering.on_pixels else middle.within(self._window(entering))
+        deviation = _before(call.output.deviation, call.layer.sigma)
+        middle = self._window(deviation, leaving.step)
+        (entering,) = call.maps
+        return middle if entering.on_pixels else middle.within(self._windows[entering])
 
-    def _window(self, value: Value) -> Grid:
-        step = self.step(value)
-        window = Grid((self._half(value.deviation, step),) * (self.rank - 2), step)
+    def check_sizes(self, scales: tuple[float, ...]) -> None:
+        """Refuses scales beyond the image, and layers that count other positions."""
         for call in self.calls:
-            if call.output is value:  # what a skip connection brings is there
-                for entering in call.maps:
-                    if not entering.on_pixels:
-                        window = window.within(self._window(entering))
-        return window
+            if call.convolutions:
+                check_reach(max(scales) * call.layer.sigma, self.spatial)
+            if call.maps and not (call.output.is_map or call.selects):
+                self._check_count(call, scales)
 
-    def _half(self, deviation: float, step: float) -> int:
-        return math.ceil((self.extent or 0) * deviation / step - 1e-6)
+    def _check_count(self, call: Call, scales: tuple[float, ...]) -> None:
+        value, own = call.maps[0], tuple(call.output.tensor.shape)
+        channels = value.tensor.shape[self.channel_axis]
+        for grid in self.grids(value, scales):
+            shape = [None, *grid.sizes]
+            shape.insert(self.channel_axis, channels)
+            got = tuple(call.layer.compute_output_shape(tuple(shape)))
+            if got != own:
+                raise UnsupportedLayer(
+                    f"its layer {call.layer.name!r} of type "
+                    f"{type(call.layer).__name__} gives {own[1:]} of the image itself "
+                    f"and {got[1:]} of a grid of {grid.sizes} points, where "
+                    "`SpatialSelection` or a global pooling would give the same"
+                )
+
+    def _cut(self) -> dict[Value, Grid]:
+        """Windows, each within those that it is computed from."""
+        windows: dict[Value, Grid] = {}
+        for call in self.calls:
+            if _on_grid(call.output):
+                window = self._window(call.output.deviation, self.step(call.output))
+                for value in filter(_on_grid, call.maps):
+                    window = window.within(windows[value])
+                windows[call.output] = window
+        return windows
+
+    def _window(self, deviation: float, step: float) -> Grid:
+        half = math.ceil((self.extent or 0) * deviation / step - 1e-6)
+        return Grid((half,) * len(self.spatial), step)
 
     def _whole(self, step: float, scale: float) -> Grid:
         # The points of the coarsest grid are among those of the others.
-        times = round(self.coarsest / step)
+        times = round(self._coarsest / step)
         halves = (
-            times * math.ceil(size / (2 * scale * self.coarsest) - 1e-6)
+            times * math.ceil(size / (2 * scale * self._coarsest) - 1e-6)
             for size in self.spatial
         )
         return Grid(tuple(halves), step)
 
-    def _follow(self, layer, *args, **kwargs) -> Value:
-        """Keeps the calls that the layer, or each layer of the model, consists of."""
-        mode = kwargs.get("training")
-        if _is_plain(layer, "sequential"):
-            (value,) = args
-            for inner in layer.layers:
-                value = self._follow(inner, value, **in_mode(inner, mode))
-            return value
-        if _is_plain(layer, "functional"):
-
-            def follow(inner):
-                return lambda *args, **kwargs: self._follow(
-                    inner, *args, **kwargs, **in_mode(inner, mode)
-                )
-
-            outputs = keras.tree.flatten(
-                layer._run_through_graph(keras.tree.flatten(args), operation_fn=follow)
-            )
-            if len(outputs) != 1:
-                raise UnsupportedLayer(
-                    f"its model {layer.name!r} has {len(outputs)} outputs"
-                )
-            return outputs[0]
-        call = Call(layer, args, kwargs, _given(layer, args, kwargs))
-        self.calls.append(call)
-        return call.output
-
-    def _check_formats(self) -> None:
-        kinds = (*_CONVOLUTIONS, SpatialSelection)
-        formats = {c.layer.data_format for c in self.calls if type(c.layer) in kinds}
+    def _format(self) -> str:
+        ours = [call.layer for call in self.calls if type(call.layer) in _OURS]
+        formats = {layer.data_format for layer in ours}
         if len(formats) > 1:
             raise UnsupportedLayer("its layers are of several data formats")
-        self.channels_first = formats == {"channels_first"}
+        return formats.pop() if formats else "channels_last"
 
-    def _check(self, call: Call) -> None:
-        if not call.maps:
-            return
-        conv = getattr(call.layer, "conv1", call.layer)
-        if call.convolutions and conv.trainable_sigma:
-            raise UnsupportedLayer(f"its layer {call.layer.name!r} learns its scale")
-        name = f"its layer {call.layer.name!r} of type {type(call.layer).__name__}"
-        if call.output.is_map and call.output.tensor.ndim == self.rank:
-            first = 2 if self.channels_first else 1
-            positions = slice(first, first + self.rank - 2)
-            sizes = [v.tensor.shape[positions] for v in (*call.maps, call.output)]
-            if len(set(sizes)) > 1:
-                raise UnsupportedLayer(f"{name} changes the size of its maps")
-        axis = 1 if self.channels_first else self.rank - 1
-        on_pixels = not call.convolutions and all(v.on_pixels for v in call.maps)
-        if on_pixels and not acts_at_each_position(
-            call.layer, call.args, self.rank, axis
-        ):
-            raise UnsupportedLayer(
-                f"{name} looks at several pixels before the first `GaussDerConv`"
-            )
+    def _positions(self, value: Value) -> tuple[int, ...]:
+        shape = list(value.tensor.shape[1:])
+        del shape[self.channel_axis - 1]
+        return tuple(shape)
+
+    def _check(self) -> None:
+        if not any(call.convolutions for call in self.calls):
+            raise UnsupportedLayer("no layer of it is a Gaussian derivative layer")
+        for call in self.calls:
+            reason = self._fault(call) if call.maps else None
+            if reason is not None:
+                kind = type(call.layer).__name__
+                raise UnsupportedLayer(
+                    f"its layer {call.layer.name!r} of type {kind} {reason}"
+                )
+
+    def _fault(self, call: Call) -> str | None:
+        if call.convolutions:
+            conv = getattr(call.layer, "conv1", call.layer)
+            return "learns its scale" if conv.trainable_sigma else None
+        if _applies_derivatives(call.layer):
+            return "applies Gaussian derivative layers that cannot be followed"
+        maps = [*call.maps, call.output] if call.output.is_map else call.maps
+        if len(set(map(self._positions, maps))) > 1:
+            return "changes the size of its maps"
+        on_pixels = all(value.on_pixels for value in call.maps)
+        if on_pixels and not self._is_pointwise(call):
+            return "looks at several pixels before the first `GaussDerConv`"
+        return None
+
+    def _is_pointwise(self, call: Call) -> bool:
+        return call.acts_at_each_position(self.rank, self.channel_axis)
 
     def _choose_scales(self) -> None:
         """Steps that never shrink from layer to layer, and suit all that read them."""
@@ -255,15 +212,11 @@ class Plan:
 
     def _measure_influence(self) -> None:
         for call in reversed(self.calls):
-            if not call.maps:
-                continue
             needed = call.output.deviation
             for _ in range(call.convolutions):
                 needed = _before(needed, call.layer.sigma)
-            axis = 1 if self.channels_first else self.rank - 1
-            if not (call.convolutions or call.selects) and not acts_at_each_position(
-                call.layer, call.args, self.rank, axis
-            ):
+            is_known = call.convolutions or call.selects
+            if call.maps and not is_known and not self._is_pointwise(call):
                 needed = _before(needed, self.step(call.maps[0]))
             for value in call.maps:
                 value.deviation = max(value.deviation, needed)
@@ -275,36 +228,11 @@ def _before(deviation: float, sigma: float) -> float:
     return math.hypot(deviation, sigma if deviation else math.sqrt(2) * sigma)
 
 
-def _given(layer, args: tuple, kwargs: dict) -> Value:
-    """What a layer gives, found from shapes alone."""
-
-    def tensor(leaf):
-        return leaf.tensor if isinstance(leaf, Value) else leaf
-
-    given = keras.tree.map_structure(tensor, (args, kwargs))
-    output = layer.compute_output_spec(*given[0], **given[1])
-    inputs = [leaf for leaf in keras.tree.flatten((args, kwargs)) if _is_map(leaf)]
-    rank = inputs[0].tensor.ndim if inputs else 0
-    is_map = bool(inputs) and len(output.shape) == rank
-    on_pixels = is_map and all(value.on_pixels for value in inputs)
-    ours = type(layer) in _CONVOLUTIONS
-    return Value(output, is_map, on_pixels and not ours)
-
-
-def _is_map(leaf) -> bool:
-    return isinstance(leaf, Value) and leaf.is_map
-
-
 def _on_grid(value: Value) -> bool:
     return value.is_map and not value.on_pixels
 
 
-def in_mode(layer, training: bool | None) -> dict:
-    """What tells the layer whether it is trained, beyond what it would inherit."""
-    takes = "training" in inspect.signature(layer.call).parameters
-    return {"training": training} if takes and training is not None else {}
-
-
-def _is_plain(layer, kind: str) -> bool:
-    """Whether it is a model of Keras' own kind, also of a class derived from it."""
-    return type(layer).call.__module__ == f"keras.src.models.{kind}"
+def _applies_derivatives(layer) -> bool:
+    """Whether a layer is a Gaussian derivative layer of another kind, or has one."""
+    inside = layer._flatten_layers() if isinstance(layer, keras.Layer) else []
+    return any(isinstance(x, (GaussDerConv, GaussDerResidualBlock)) for x in inside)

@@ -6,8 +6,9 @@ from keras import ops
 
 from keras_gdrn._checks import check_choice, check_reach, is_positive
 from keras_gdrn.layers._arguments import check_options
-from keras_gdrn.layers._on_grid import GridRun, check_fixed_sizes
-from keras_gdrn.layers._plan import Plan, UnsupportedLayer
+from keras_gdrn.layers._calls import UnsupportedLayer
+from keras_gdrn.layers._on_grid import GridRun
+from keras_gdrn.layers._plan import Plan
 from keras_gdrn.layers._receptive_field import Course, SeesMore, in_mode
 from keras_gdrn.layers._scale_scope import scale_scope
 from keras_gdrn.layers._windows import Accuracy, Windows, extent_of, tolerance_of
@@ -81,13 +82,12 @@ class ScaleChannels(keras.layers.Layer):
 
     Raises:
         ValueError: If `tolerance` or `density` is out of its range; if both are given;
-            if `sigma0` is empty or holds a
-            value that is not finite and positive, or at which a layer is wider than its
-            maps, which is told when the layer is built or applied to a `keras.Input`;
-            if the network has been built for inputs of another shape; if
-            `receptive_field` is a number and the network has a layer that cannot work
-            on windows; if `subpixel` is neither `True` nor `False`; or if one
-            `ScaleChannels` is applied inside another.
+            if `sigma0` is empty or holds a value that is not finite and positive, or at
+            which a layer is wider than its maps, which is told when the layer is built
+            or applied to a `keras.Input`; if the network has been built for inputs of
+            another shape; if `receptive_field` is a number and the network has a layer
+            that cannot work on windows; if `subpixel` is neither `True` nor `False`;
+            or if one `ScaleChannels` is applied inside another.
 
     Example:
 
@@ -160,7 +160,8 @@ class ScaleChannels(keras.layers.Layer):
                 f"{self.network.name!r}, whose layers are others now: make another "
                 "`ScaleChannels` of it."
             )
-        return self._at(inputs, self.sigma0, training)
+        # A variable of TensorFlow's has not all that a tensor has.
+        return self._at(ops.convert_to_tensor(inputs), self.sigma0, training)
 
     def _at(self, inputs, sigma0: tuple[float, ...], training):
         """`(batch, scale, …)` at these initial scales."""
@@ -199,13 +200,14 @@ class ScaleChannels(keras.layers.Layer):
             )
         try:
             plan = Plan(self.network, input_shape, density, extent)
+            plan.check_sizes(self.sigma0)
         except UnsupportedLayer as reason:
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated on grids: "
                 f"{reason}. `density=None` evaluates it on the pixels. "
                 f"Received: density={self.density}"
             ) from None
-        check_fixed_sizes(plan, self.sigma0)
+        self._check_network_takes(input_shape, plan.channel_axis)
         return plan
 
     def convolutions(self, spatial: tuple[int, ...]):

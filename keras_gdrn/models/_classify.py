@@ -148,11 +148,13 @@ def decode_predictions(
 
 
 def _listed(photos: Any) -> list:
-    one = isinstance(photos, (str, bytes, os.PathLike))
+    one = isinstance(photos, (str, bytes, bytearray, memoryview, os.PathLike))
     if one or hasattr(photos, "getexif") or hasattr(photos, "read"):
         return [photos]
-    if getattr(getattr(photos, "dtype", None), "kind", "") in tuple("OSU"):  # paths
-        return photos.ravel().tolist()
+    kind = getattr(getattr(photos, "dtype", None), "kind", None)
+    if kind in ("O", "S", "U"):
+        listed = photos.ravel().tolist()
+        return list(map(os.fsdecode, listed)) if kind == "S" else listed  # paths
     if getattr(photos, "ndim", 4) <= 3:  # one array
         return [photos]
     if not isinstance(photos, Iterable):

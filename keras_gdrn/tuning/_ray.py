@@ -58,7 +58,7 @@ def search_on_ray(
             then it has failed. (For errors, see Keras Tuner's `max_retries_per_trial`.)
 
     Raises:
-        ImportError: If Ray is not installed: `pip install keras_gdrn[ray]`.
+        ImportError: If Ray is not installed: `pip install ray`.
         ValueError: If an argument does not fit, or there are no such resources.
         RuntimeError: As `tuner.search`, after several failed trials in a row; or if a
             machine does not see the folder, as soon as a trial begins there.

@@ -70,7 +70,8 @@ def _started(address: str | None, cores: int) -> tuple[Any, bool]:
         import ray
     except ImportError as error:
         raise ImportError(
-            "A search in several processes needs Ray: `pip install keras_gdrn[ray]`"
+            "A search in several processes needs Ray: `pip install ray`, or the extra "
+            "`ray` of this package"
         ) from error
     if ray.is_initialized():
         return ray, False

@@ -16,8 +16,8 @@ def new_figure(size: tuple[float, float], **options: Any) -> "Figure":
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(
-            "Figures need matplotlib, which is the extra `viz`: "
-            "pip install keras_gdrn[viz]"
+            "Figures need matplotlib: `pip install matplotlib`, or the extra `viz` of "
+            "this package"
         ) from error
     return Figure(figsize=size, dpi=150, **options)
 

@@ -164,11 +164,58 @@ def test_an_ordinary_layer_and_a_global_pooling_work():
     assert numpy(layer(drawn(2, *shape))).shape == (2, len(SCALES), 3)
 
 
+@pytest.mark.parametrize("selection", ("center", "max"))
+def test_squeeze_and_excitation_weighs_each_channel_by_its_own(selection):
+    """What has no positions meets the map of the same scale and image again."""
+    shape = (24, 20, 2)
+    x = image = keras.Input(shape)
+    x = GaussDerConv(4, 1.0, activation="relu")(x)
+    weights = layers.Reshape((1, 1, 4))(layers.GlobalAveragePooling2D()(x))
+    x = layers.Multiply()([x, layers.Dense(4, activation="sigmoid")(weights)])
+    channel = keras.Model(image, SpatialSelection(selection)(x))
+    layer, images = built(channel, shape), drawn(3, *shape)
+    scores = numpy(layer(images))
+    for k, scale in enumerate(SCALES):
+        alone = [numpy(channels(channel, [scale])(one[None]))[0, 0] for one in images]
+        assert_near(scores[:, k], np.stack(alone), 1e-5)
+
+
+def test_many_skip_connections_are_planned_at_once():
+    """Not twice as long for each of them."""
+    shape = (16, 16, 1)
+    x = image = keras.Input(shape)
+    x = GaussDerConv(2, 1.0)(x)
+    for _ in range(40):
+        x = layers.Add()([x, layers.ReLU()(x)])
+    channel = keras.Model(image, SpatialSelection("center")(GaussDerConv(2, 1.4)(x)))
+    channels(channel).build((None, *shape))
+
+
+def test_images_may_be_integers():
+    """Where a skip connection takes them to the grid as they are."""
+    shape = (16, 16, 1)
+    layer = built(network(shape, GaussDerResidualBlock(2, 1.0)), shape)
+    images = np.arange(512).reshape(2, *shape) % 200
+    assert_near(layer(images.astype("uint8")), layer(images.astype("float32")), 1e-5)
+
+
+def test_double_precision_is_kept(float64):
+    """All derivatives of a constant vanish, but for rounding."""
+    keras.config.set_dtype_policy("float64")
+    conv = GaussDerConv(1, 1.0, boundary="symmetric")
+    layer = channels(network((16, 16, 1), conv), dtype="float64")
+    assert abs(numpy(layer(np.ones((1, 16, 16, 1))))).max() < 1e-12
+
+
 def test_result_does_not_depend_on_which_channels_run_beside():
     layer = built(small(), (17, 17, 2))
     images = drawn(2, 17, 17, 2)
     alone = channels(layer.network, SCALES[-1:])(images)
     assert_near(alone[:, 0], layer(images)[:, -1], 1e-5)
+
+
+class OwnConv(GaussDerConv):
+    """What a subclass does with a map, and at which scale, is not known."""
 
 
 REFUSED = {
@@ -180,6 +227,9 @@ REFUSED = {
         (17, 17, 2), layers.Conv2D(3, 3, padding="same"), GaussDerConv(3, 1.0)
     ),
     "is a Gaussian derivative": lambda: network((17, 17, 2), layers.ReLU()),
+    "cannot be followed": lambda: network(
+        (17, 17, 2), GaussDerConv(3, 1.0), OwnConv(3, 2.0)
+    ),
     "of a grid of": lambda: network(
         (17, 17, 2),
         GaussDerConv(3, 1.0),
@@ -195,6 +245,14 @@ def test_what_cannot_be_evaluated_is_refused(reason):
     layer = channels(REFUSED[reason]())
     with pytest.raises(ValueError, match=reason):
         layer.build((None, 17, 17, 2))
+
+
+def test_other_channels_and_scales_beyond_the_image_are_refused():
+    layer = channels(small())
+    with pytest.raises(ValueError, match=r"as many dimensions and channels"):
+        layer.build((None, 17, 17, 3))
+    with pytest.raises(ValueError, match=r"`sigma` must not exceed"):
+        channels(small(), [1.0, 12.0]).build((None, 17, 17, 2))
 
 
 def test_unknown_sizes_are_refused():

@@ -98,10 +98,13 @@ def test_what_a_web_server_has(tmp_path):
     content = path.read_bytes()
     expected = classify(model, path)
     assert_same(classify(model, content), expected)
-    assert_same(classify(model, io.BytesIO(content)), expected)
-    assert_same(classify(model, np.array([str(path)] * 2)), expected * 2)
+    for part in (bytearray(content), memoryview(content), io.BytesIO(content)):
+        assert_same(classify(model, part), expected)
+    for dtype in ("U", "S", "O"):
+        paths = np.array([str(path)] * 2).astype(dtype)
+        assert_same(classify(model, paths), expected * 2)
     assert_same(classify(model, [content, path]), expected * 2)
-    with pytest.raises(ValueError, match="cannot be read as an image"):
+    with pytest.raises(ValueError, match="What was opened cannot be read as an image"):
         classify(model, b"no image")
 
 

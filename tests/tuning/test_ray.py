@@ -174,5 +174,5 @@ def test_what_does_not_fit(on_this_machine, tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="Could not serialize"):
         search_on_ray(tuner, threading.Lock())
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r"pip install keras_gdrn\[ray\]"):
+    with pytest.raises(ImportError, match=r"pip install ray"):
         search_on_ray(tuner, IMAGES)
