@@ -9,10 +9,9 @@ from keras import ops
 from keras_gdrn import kernels
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
 
-# The inside: these layers too are applied by `ScaleChannels`, and networks of them
-# differ from the package's in nothing but how a layer is evaluated.
+# The inside: networks of the layers here differ from the package's in nothing but how a
+# layer is evaluated.
 from keras_gdrn.layers._batch_normalization import batch_normalization
-from keras_gdrn.layers._scale_scope import current_scales
 from keras_gdrn.models import gauss_der_resnet
 
 INDICES = kernels.multi_indices(2, 2)
@@ -36,8 +35,7 @@ class PaperConv(keras.layers.Layer):
         self.kernel = self.add_weight(shape, "he_uniform", name="kernel")
         self.bias = self.add_weight((self.filters,), "zeros", name="bias")
 
-    def call(self, inputs):
-        scales = current_scales()
+    def call(self, inputs, scales=(1.0,)):
         parts = ops.split(inputs, len(scales), axis=0)
         y = ops.concatenate(list(map(self.at_scale, parts, scales)), axis=0)
         return self.activation(y + self.bias)
@@ -87,15 +85,15 @@ def network_contenders(settings, batch: int) -> dict:
     """
     arguments = dataclasses.asdict(settings)
     whole = {**arguments, "receptive_field": None}
-    grids = {**arguments, "density": 1.0}
-    coarse_grids = {**arguments, "density": 0.7}
+    coarse = {**arguments, "density": 0.7}
+    pixels = {**arguments, "density": None}
     # What matters most comes first: a GPU's compiler takes a minute for each.
     return {
         "3×3 ResNet": (lambda: plain_network(settings), len(settings.sigma0) * batch),
         "GaussDerResNet": (lambda: gauss_der_resnet(**arguments), batch),
-        "on grids": (lambda: gauss_der_resnet(**grids), batch),
-        "on coarse grids": (lambda: gauss_der_resnet(**coarse_grids), batch),
+        "density 0.7": (lambda: gauss_der_resnet(**coarse), batch),
         "on whole maps": (lambda: gauss_der_resnet(**whole), batch),
+        "on the pixels": (lambda: gauss_der_resnet(**pixels), batch),
         "paper's scheme": (lambda: paper_network(settings), batch),
         "one pass of 3×3": (lambda: plain_network(settings), batch),
     }
@@ -106,10 +104,10 @@ def plain_network(settings) -> keras.Model:
 
 
 def paper_network(settings) -> keras.Model:
-    """On whole maps: what its layers look at is not known."""
+    """On whole maps of pixels."""
     channel = residual_network(settings, PaperConv)
     image = keras.Input(settings.input_shape)
-    scores = ScaleChannels(channel, settings.sigma0)(image)
+    scores = ScaleChannels(channel, settings.sigma0, density=None)(image)
     return keras.Model(image, ScalePooling("max")(scores))
 
 

@@ -8,10 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from scipy.signal import freqz
 from sklearn.datasets import load_digits
 
 from keras_gdrn import kernels
@@ -32,8 +29,6 @@ def main() -> None:
         "cifar10": cifar10(),
         "covariance": covariance(),
         "discretization": discretization(),
-        "rank": rank(),
-        "rounding": rounding(),
         "windows": windows(),
     }
     for name, figure in pictures.items():
@@ -104,10 +99,6 @@ def discretization() -> Figure:
             on_pixels = phase[phase <= np.pi * sigma]
             response = kernels.fourier_response(on_pixels / sigma, sigma, order)
             axes.plot(on_pixels, np.abs(response), label=f"σ = {sigma:g}")
-        # `sigma` is the last one: the finest, once more between the pixels.
-        kernel = kernels.gaussian_derivative(sigma, order, 40, sigma)
-        _, response = freqz(kernel, worN=on_pixels / sigma)
-        axes.plot(on_pixels, np.abs(response), "C2--", label=f"σ = {sigma:g}, subpixel")
         axes.set_title(f"{('first', 'second')[order - 1]} derivative", fontsize=10)
         axes.set_ylabel("response to a wave")
     handles, labels = axes.get_legend_handles_labels()
@@ -116,84 +107,30 @@ def discretization() -> Figure:
     return figure
 
 
-def against_scale(ylabel: str) -> tuple[Figure, Axes]:
-    """A figure of something that depends on the scale of a layer, still empty."""
-    figure = new_figure(3.6)
-    axes = figure.add_subplot()
-    axes.set_xscale("log", base=2)
-    axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
-    axes.set_xlabel("σ in pixels")
-    axes.set_ylabel(ylabel)
-    return figure, axes
-
-
-def rank() -> Figure:
-    """How many coefficients along an axis a layer needs at its scale."""
-    figure, axes = against_scale("coefficients per pixel of an axis")
-    sigmas = 2 ** np.linspace(0, 5, 41)
-    for size in (32, 64, 128):
-        factors = (kernels.axis_factors(size, s, 2, "zero", 1e-3) for s in sigmas)
-        found = [axis.ranks[0] / size for axis in factors]
-        axes.plot(sigmas, found, label=f"{size} pixels")
-    axes.plot(sigmas, np.minimum(1, 1.55 / sigmas), "k:", label="1.55 / σ")
-    axes.set_ylim(0, 1.05)
-    axes.legend()
-    return figure
-
-
-def rounding() -> Figure:
-    """Relative error of a second derivative in bfloat16, taken in two ways."""
-    figure, axes = against_scale("relative error in bfloat16")
-    sigmas = 2.0 ** np.arange(0, 5.5, 0.5)
-    errors = np.array([rounding_errors(sigma) for sigma in sigmas])
-    axes.plot(sigmas, errors[:, 0], "o-", label="smooth, round, take differences")
-    axes.plot(sigmas, errors[:, 1], "o-", label="difference inside the operator")
-    axes.set_yscale("log")
-    axes.minorticks_off()
-    axes.legend()
-    return figure
-
-
 def windows() -> Figure:
     """What each scale channel of a network of 18 layers sees of a digit."""
     channels = architecture("rescaled_cifar10").get_layer("scale_channels")
-    convolutions = channels.convolutions((CANVAS, CANVAS))
-    inputs = [entering.of_scales for _, entering, _ in convolutions]
-    layers = {"first layer": 0, "middle": len(inputs) // 2, "last layer": -1}
+    maps = [call.output for call in channels.plan.calls if call.convolutions]
     figure = new_figure(4.6)
     panels = figure.subplots(2, 3, subplot_kw={"xticks": [], "yticks": []}).flat
-    for scale, (axes, sigma0) in enumerate(zip(panels, channels.sigma0, strict=True)):
+    for axes, sigma0 in zip(panels, channels.sigma0, strict=True):
         axes.imshow(digit(4 * sigma0), cmap="gray", vmin=0, vmax=1.6)
         axes.set_title(f"σ₀ = {sigma0:.2f}", fontsize=10)
-        for color, (name, number) in enumerate(layers.items()):
-            window = inputs[number][scale]
-            side = min(window.spacing * window.sizes[0], CANVAS)
-            corner = (CANVAS - side) / 2 - 0.5
-            box = Rectangle((corner,) * 2, side, side, fill=False, lw=2, label=name)
-            box.set(edgecolor=f"C{color}", clip_on=False)
-            axes.add_patch(box)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        first, late = (
+            (CANVAS - 1) / 2 + sigma0 * grid.step * np.arange(-half, half + 1)
+            for value in (maps[0], maps[-2])
+            for grid in channels.plan.grids(value, (sigma0,), None)
+            for half in grid.halves[:1]
+        )
+        ends = first[[0, 0, -1, -1, 0]], first[[0, -1, -1, 0, 0]]
+        axes.plot(*ends, "C0", lw=2, label="edge of the first map")
+        axes.plot(
+            *np.meshgrid(late, late), "C1.", ms=2, label="points of the last block"
+        )
+        axes.set(xlim=(0, CANVAS - 1), ylim=(CANVAS - 1, 0))
+    names = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(names.values(), names, loc="outside lower center", markerscale=6)
     return figure
-
-
-def rounding_errors(sigma: float, size: int = 256) -> tuple[float, float]:
-    import ml_dtypes
-
-    def rounded(values):
-        return values.astype(ml_dtypes.bfloat16).astype(float)
-
-    signal = rounded(np.random.default_rng(0).uniform(size=(size, 8)))
-    operators = [kernels.axis_operator(size, sigma, a, "symmetric") for a in range(3)]
-    exact = operators[2] @ signal
-    smooth = rounded(rounded(operators[0]) @ signal)
-    padded = np.pad(smooth, ((1, 1), (0, 0)), mode="symmetric")
-    differences = sigma**2 * np.diff(padded, n=2, axis=0)
-    inside = rounded(rounded(operators[2]) @ signal)
-    return tuple(
-        np.linalg.norm(found - exact) / np.linalg.norm(exact)
-        for found in (differences, inside)
-    )
 
 
 if __name__ == "__main__":

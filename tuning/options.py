@@ -27,7 +27,6 @@ SPACES = {
         order=(2,),
         scale_dropout=(0.0, 0.2),
         sigma0_spacing=(2**0.5, 2.0),
-        subpixel=(True,),
         batch_size=(32, 64),
     ),
 }

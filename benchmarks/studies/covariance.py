@@ -3,7 +3,6 @@
     python benchmarks/studies/covariance.py scores --network random
     python benchmarks/studies/covariance.py layers --network neutral
     python benchmarks/studies/covariance.py scores --network digits
-    python benchmarks/studies/covariance.py finer --network runs/cifar10_max-small
     python benchmarks/studies/covariance.py windows --network mnist --images 600
 
 An image seen at the initial scale σ_0 is compared with the same image, magnified by S,
@@ -25,12 +24,10 @@ and blurred by 2 pixels; with the center between four pixels, of which central s
 takes the mean; what the scores change if the larger image is made by `imresize`; the
 share of images that keep their class in this one scale channel; its accuracy for the
 image and for the magnified one. `layers`: the error of each layer's features at the
-center. Both are of kernels on the pixels, or with `--subpixel` between them. `finer`:
-accuracy on the pixels, between them, and if the channels of σ_0 < 1 are evaluated at
-2σ_0 on the image magnified by 2; and for the latter two the images that keep their
-class, and how much the pooled scores change. `windows`, of q standard deviations,
-against whole maps: the root mean square change of the scores of all scale channels,
-relative to that of the scores; the images that keep their class; both accuracies.
+center. Both are on grids, or with `--pixels` of kernels on the pixels. `windows`, of q
+standard deviations, against whole maps: the root mean square change of the scores of
+all scale channels, relative to that of the scores; the images that keep their class;
+both accuracies.
 """
 
 import argparse
@@ -49,7 +46,6 @@ from keras_gdrn.models import feature_extractor, with_input_shape, with_sigma0
 from keras_gdrn.visualization import markdown_table
 
 SCALES = (0.5, 1.0, 2.0)
-FACTORS = (0.5, 2**-0.75, 1.0)
 EXTENTS = (2.0, 2.5, 3.0, 3.5, 5.0)
 SMOOTH = 2.0  # pixels, the blur of the images without fine details
 
@@ -67,7 +63,7 @@ def compare_scores(model, images_at, options) -> list[list[str]]:
     for sigma0 in SCALES:
 
         def seen(images, scale=1.0, sigma0=sigma0):
-            how = options.extent, options.subpixel
+            how = options.density, options.extent
             return scores(model, images, [scale * sigma0], *how)[:, 0]
 
         images, labels = images_at(sigma0)
@@ -94,7 +90,7 @@ def compare_layers(model, images_at, options) -> list[list[str]]:
 
     def central(images, sigma0: float, layer: str) -> np.ndarray:
         at = with_input_shape(model, images.shape[1:])
-        at = with_sigma0(at, [sigma0], None, options.subpixel)
+        at = with_sigma0(at, [sigma0], options.density, None)
         maps = feature_extractor(at, layer).predict(images, batch_size=20, verbose=0)
         return maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
 
@@ -108,33 +104,6 @@ def compare_layers(model, images_at, options) -> list[list[str]]:
         [name, *percent(*of_layer)]
         for name, of_layer in zip(names, np.transpose(errors), strict=True)
     ]
-
-
-def compare_grids(model, images_at, options) -> list[list[str]]:
-    """Accuracy if channels below σ_0 = 1 see more than the pixels."""
-    sigma0 = model.get_layer("scale_channels").sigma0
-    fine, coarser = [s for s in sigma0 if s < 1], [s for s in sigma0 if s >= 1]
-    ways = ("between", "finer grid")
-    columns = (f"{way}: {what}" for way in ways for what in ("same class", "change"))
-    rows = [["size", "on pixels", *ways, *columns]]
-    pool = model.get_layer("scale_pooling")
-    for factor in FACTORS:
-        images, labels = images_at(factor)
-        coarse = scores(model, images, coarser, options.extent)
-        pooled = []
-        for seen, scales, subpixel in (
-            (images, fine, False),
-            (images, fine, True),
-            (magnified(images, 2, False), [2 * s for s in fine], False),
-        ):
-            found = scores(model, seen, scales, options.extent, subpixel)
-            pooled.append(np.asarray(pool(np.concatenate([found, coarse], axis=1))))
-        before, *others = (found.argmax(-1) for found in pooled)
-        shares = [np.mean(answers == labels) for answers in (before, *others)]
-        for found, answers in zip(pooled[1:], others, strict=True):
-            shares += [np.mean(answers == before), error(found, pooled[0])]
-        rows.append([f"{factor:.3g}", *percent(*shares)])
-    return rows
 
 
 def compare_windows(model, images_at, options) -> list[list[str]]:
@@ -157,7 +126,6 @@ def compare_windows(model, images_at, options) -> list[list[str]]:
 PARTS = {
     "scores": compare_scores,
     "layers": compare_layers,
-    "finer": compare_grids,
     "windows": compare_windows,
 }
 
@@ -170,13 +138,13 @@ def main() -> None:
     add("--network", default="digits", help="see above")
     add("--images", type=positive(int), default=24)
     add("--factor", type=positive(float), default=2.0, help="S")
-    whole = {"action": "store_const", "const": None, "default": "auto"}
-    add("--whole-maps", dest="extent", **whole, help="not windows")
-    add("--subpixel", action="store_true", help="between the pixels")
+    none = {"action": "store_const", "const": None, "default": "kept"}
+    add("--whole-maps", dest="extent", **none, help="not windows")
+    add("--pixels", dest="density", **none, help="kernels on the pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")
     options = parser.parse_args()
     untrained = options.network in ("neutral", "random")
-    if untrained and options.part in ("finer", "windows"):
+    if untrained and options.part == "windows":
         parser.error(f"{options.network!r} has no accuracy: take a trained network")
     rows = PARTS[options.part](*network_and_images(options), options)
     table = markdown_table(rows)

@@ -7,23 +7,19 @@ Mathematical Imaging and Vision, 2022.
 import numpy as np
 from keras import layers, ops
 
-# The inside: only so can a layer of another kind tell at which scales it is applied.
-from keras_gdrn.layers._scale_scope import current_scales
-
 
 class Foveation(layers.Layer):
     """The center of the image on `size`×`size` pixels: `size * scale` pixels of it.
 
-    In `ScaleChannels` at each scale. What lies beyond the image is zero; its border is
-    no mixture with that.
+    In `ScaleChannels` of `density=None`, at each scale. What lies beyond the image is
+    zero; its border is no mixture with that.
     """
 
     def __init__(self, size: int, **kwargs):
         super().__init__(**kwargs)
         self.size = size
 
-    def call(self, inputs):
-        scales = current_scales()
+    def call(self, inputs, scales=(1.0,)):
         parts = ops.split(inputs, len(scales), axis=0)
         return ops.concatenate(list(map(self.at_scale, parts, scales)), axis=0)
 

@@ -44,7 +44,8 @@ def foveated(plain: keras.Model) -> keras.Model:
     canvas = round(side * max(VIEWS))
     image = keras.Input((canvas, canvas, plain.input_shape[-1]))
     channel = keras.Model(image, plain(Foveation(side)(image)))
-    return keras.Model(image, ScalePooling("max")(ScaleChannels(channel, VIEWS)(image)))
+    scores = ScaleChannels(channel, VIEWS, density=None)(image)
+    return keras.Model(image, ScalePooling("max")(scores))
 
 
 def resized(name: str, side: int, limit: int | None, data_dir: str | None) -> tuple:

@@ -61,12 +61,12 @@ def network_and_images(options):
 
 
 def scores(
-    model, images, sigma0: Sequence[float] | None = None, extent="auto", subpixel="kept"
+    model, images, sigma0: Sequence[float] | None = None, density="kept", extent="kept"
 ) -> np.ndarray:
     """`(image, scale, class)` of the scale channels, by default of the network's."""
     model = with_input_shape(model, images.shape[1:])
     sigma0 = sigma0 or model.get_layer("scale_channels").sigma0
-    model = with_sigma0(model, sigma0, extent, subpixel)
+    model = with_sigma0(model, sigma0, density, extent)
     channels = keras.Model(model.input, model.get_layer("scale_channels").output)
     return channels.predict(images, batch_size=50, verbose=0)
 

@@ -84,7 +84,7 @@ def foveated(task: str) -> keras.Model:
     size = 28 if task == "centered" else side
     image = keras.Input((side, side, 1))
     channel = plain(size, (8, 12, 16, 24), task)(Foveation(size)(image))
-    views = ScaleChannels(keras.Model(image, channel), VIEWS)
+    views = ScaleChannels(keras.Model(image, channel), VIEWS, density=None)
     return keras.Model(image, ScalePooling("max")(views(image)))
 
 
@@ -109,7 +109,7 @@ STAGES = Try(8, 1), Try(8, 4), Try(0, 8)
 LONG = Try(0, 60), Try(0, 60, 0.003), Try(0, 20)
 NETWORKS = {
     "gauss_der": Network(gauss_der, STAGES, SIX_SCALES),
-    "on_pixels": Network(partial(gauss_der, subpixel=False), STAGES, SIX_SCALES),
+    "on_pixels": Network(partial(gauss_der, density=None), STAGES, SIX_SCALES),
     "cnn": Network(cnn, LONG),
     "cnn_resized": Network(cnn, (Try(0, 12), Try(0, 12, 0.003), Try(0, 4)), None, True),
     "foveated": Network(foveated, (Try(20, 20), Try(20, 4), Try(0, 20)), VIEWS),

@@ -126,7 +126,8 @@ def pyramid(classes: int) -> keras.Model:
     """The same on the image as it is, and made smaller, up to four times."""
     image = keras.Input((SIDE, SIDE, 1))
     channel = keras.Model(image, cnn(classes)(Foveation(SIDE)(image)))
-    scores = ScaleChannels(channel, [2 ** (k / 4) for k in range(9)])(image)
+    views = [2 ** (k / 4) for k in range(9)]
+    scores = ScaleChannels(channel, views, density=None)(image)
     return keras.Model(image, ScalePooling("max")(scores), name="pyramid")
 
 

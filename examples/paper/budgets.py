@@ -1,8 +1,7 @@
 """The same experiments for less time: a few seconds, or hours on two cores.
 
-`full` is the paper's setting, with maps evaluated as a whole. `fast` is the same with
-windows where there is central selection: only what the answer sees is evaluated, and
-batch normalization takes its statistics there. The others are smaller.
+`full` is the paper's setting, with whole maps evaluated on the pixels. `fast` is the
+same on grids, one for each scale. The others are smaller.
 """
 
 import math
@@ -95,7 +94,7 @@ LARGE = MEDIUM | {
 def within(experiment: Experiment, budget: str) -> Experiment:
     """The experiment for one of `BUDGETS`."""
     if budget == "full":
-        return with_network(experiment, receptive_field=None)
+        return with_network(experiment, density=None)
     if budget == "fast":
         return experiment
     if budget == "smoke":

@@ -138,7 +138,7 @@ def _digits() -> None:
     second = Stage("second_stage", Recipe(4, 32, 0.005), SIX_SCALES)
     trained = ARCHITECTURES["digits"]
     _add("digits", "beyond the paper: digits", "digits", trained, (first, second))
-    network = replace(trained, scale_dropout=0.2, subpixel=False)
+    network = replace(trained, scale_dropout=0.2)
     stages = first, replace(second, recipe=Recipe(1, 32, 0.005))
 
     def add(name: str, how=stages, **of) -> None:
@@ -152,7 +152,7 @@ def _digits() -> None:
     add("epsilon_1e-2", epsilon=1e-2)
     add("zero_order", zero_order=True)
     add("separable", separable_blocks=2)
-    add("subpixel", subpixel=True)
+    add("on_pixels", density=None)
     add("without_scale_dropout", scale_dropout=0.0)
     add("without_residual", residual=False)
     add("jointly", Recipe(8, 32))

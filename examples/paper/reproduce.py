@@ -16,7 +16,7 @@ trained once. `--collect` prints a table of several runs by their folders, with
 takes minutes to hours of two cores, with narrower networks and fewer images and epochs
 (see budgets.py); `medium` trains and tests these networks on all images; `large` has
 more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast` the
-same with windows in place of whole maps.
+same on grids.
 
 Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files such as the
 authors', of several data sets with a subfolder for each: FOLDER/cifar10. All are
@@ -50,7 +50,7 @@ from keras_gdrn.training import claim_folder, lock_folder, on_devices
 from keras_gdrn.visualization import plot_scale_generalization
 
 # Options that replace a field of the network.
-FIELDS = ("head_initializer", "receptive_field", "subpixel", "widths")
+FIELDS = ("density", "head_initializer", "receptive_field", "widths")
 
 
 @errors_in_one_line()
@@ -159,10 +159,12 @@ def parse() -> argparse.Namespace:
     add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
     add("--start-from", type=Path, metavar="RUN", help="take over its first stage")
     own = {"default": argparse.SUPPRESS}  # by default the budget's
-    half_width = number_or(positive(float), auto="auto", whole=None)
-    text = "of what is evaluated, in standard deviations; the paper's: whole"
+    text = "samples per sigma; the paper's evaluation: pixels"
+    density = number_or(positive(float), pixels=None)
+    add("--density", type=density, metavar="D", **own, help=text)
+    text = "half-width of windows, in standard deviations; or: whole"
+    half_width = number_or(positive(float), whole=None)
     add("--receptive-field", type=half_width, metavar="Q", **own, help=text)
-    add("--subpixel", **flag, **own, help="fine channels look between the pixels")
     text = "the paper's: he_uniform; by positive, a single channel keeps all classes"
     add("--head-initializer", choices=HEAD_INITIALIZERS, **own, help=text)
     add("--widths", nargs="+", type=count, metavar="N", **own, help="stem and blocks")

@@ -64,9 +64,8 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         "accuracies": {of: r.accuracies.tolist() for of, r in results.items()},
     }
     if not experiment.plain:
-        extent = experiment.network.receptive_field
-        centered = experiment.network.spatial_selection == "center"
-        record["maps"] = f"windows ({extent})" if extent and centered else "whole"
+        density = experiment.network.density
+        record["maps"] = f"on grids ({density:g})" if density else "on the pixels"
         record["sigma0"] = result.sigma0.tolist()
         record["scale_selection"] = result.shares.tolist()
         figure = plot_scale_selection_histogram(result)

@@ -1,62 +1,50 @@
-"""The kernels as matrices along one axis."""
+"""The kernels as matrices along one axis.
 
-import dataclasses
+Matrices of axes shorter than `LONG_AXIS` are NumPy arrays; those of longer ones are
+SciPy's sparse ones, so that a pixel costs the same however long its axis is.
+"""
+
+import functools
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from keras_gdrn._checks import check_choice
 from keras_gdrn.kernels._discrete import (
+    discrete_gaussian,
+    fourier_response,
     gaussian_derivative,
-    half_pixel_derivative,
     support_radius,
 )
 
 BOUNDARIES = ("zero", "symmetric")
 
+LONG_AXIS = 256
 
-@dataclasses.dataclass(frozen=True)
-class Samples:
-    """Where the values of a map lie along an axis, around the center of the image.
+# Up to so much, differences of smoothed values may magnify what rounding has lost.
+_LITTLE_MAGNIFIED = 30
+
+# Of the tolerance: what may be left out at the ends of kernels.
+_TAIL = 0.02
+
+
+class Halves(NamedTuple):
+    """Kernels as two of half their variance, with few coefficients in between.
+
+    `K_a ≈ synthesis[a] @ analysis[0] ≈ synthesis[0] @ analysis[a]` for each order `a`.
 
     Attributes:
-        count: Their number.
-        spacing: Distance of neighbors, in pixels. If it is 1 they are pixels.
-        influence: A value at distance `p` from the center, in pixels, has the weight
-            `exp(-p² / (2 influence²))` in the answer; by default all weigh the same.
-        least_weight: The weight that none falls below: dividing by smaller ones would
-            amplify what has been left out, and rounding.
+        analysis: Matrices `(coefficients, size)`.
+        synthesis: Matrices `(size, coefficients)`.
     """
 
-    count: int
-    spacing: float = 1
-    influence: float = math.inf
-    least_weight: float = 0.01
-
-    @property
-    def start(self) -> float:
-        """The first position."""
-        return -self.spacing * (self.count - 1) / 2
-
-    @property
-    def positions(self) -> np.ndarray:
-        """In pixels from the center."""
-        return self.start + self.spacing * np.arange(self.count)
-
-    @property
-    def weights(self) -> np.ndarray:
-        weights = np.exp(-0.5 * (self.positions / self.influence) ** 2)
-        return np.maximum(weights, self.least_weight)
-
-    def are_all_of(self, pixels: int) -> bool:
-        """Whether they are all pixels of an axis, and weigh the same."""
-        return (self.count, self.spacing, self.influence) == (pixels, 1, math.inf)
+    analysis: tuple[Any, ...]
+    synthesis: tuple[Any, ...]
 
 
-def axis_operator(
-    size: int, sigma: float, order: int, boundary: str, step: float = 1.0
-) -> np.ndarray:
+def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndarray:
     """Matrix `K_order` that applies the 1-D kernel along an axis of `size` pixels.
 
     Args:
@@ -65,7 +53,6 @@ def axis_operator(
         order: Order of differentiation, at least 0.
         boundary: `"zero"` (pixels outside the image are zero) or `"symmetric"`
             (half-sample mirror: `x[-1 - n] = x[n]`, repeated as often as needed).
-        step: As for `gaussian_derivative`.
 
     Returns:
         A float64 array `(size, size)`: `K @ x` is the response to the signal `x`.
@@ -73,155 +60,137 @@ def axis_operator(
     Raises:
         ValueError: If an argument is out of its range.
     """
-    return stencils(size, size, sigma, order, boundary, step)[-1].matrix().toarray()
+    check_choice("boundary", boundary, BOUNDARIES)
+    if size < 1:
+        raise ValueError(f"`size` must be >= 1. Received: size={size}")
+    radius = support_radius(sigma) + order
+    kernel = gaussian_derivative(sigma, order, radius)
+    return (_band(kernel, size) @ extended(size, radius, boundary)).toarray()
 
 
-def sampled_operator(
-    entering: Samples,
-    leaving: Samples,
-    pixels: int,
-    sigma: float,
-    order: int,
-    boundary: str,
-    tail: float = 0.0,
-) -> scipy.sparse.csr_array:
-    """Matrix that applies the 1-D kernel to samples, and gives it at others.
-
-    The kernel on the pixels is a sum over them. Where a map is smooth, the sum over
-    every second or fourth pixel, times their spacing, is the same to the accuracy with
-    which the map is sampled (the trapezoidal rule). At the ends of the axis a sample
-    counts for the part of its surroundings that is inside.
+@functools.lru_cache(maxsize=256)
+def smoothing(entering: int, leaving: int, sigma: float, boundary: str) -> Any:
+    """The discrete Gaussian `T(·; σ)`, from so many values to so many.
 
     Args:
-        entering: Samples of the input.
-        leaving: Samples of the output, also outside of the image.
-        pixels: Pixels of the axis that they are samples of.
-        sigma: Standard deviation σ in pixels, at least the spacings.
-        order: Order of differentiation, at least 0.
-        boundary: As for `axis_operator`.
-        tail: Sum of what may be left out at the ends of the kernel.
+        entering: Values of the input.
+        leaving: Values of the output: as many more, or fewer, on either side.
+        sigma: Standard deviation σ, in distances between values.
+        boundary: What lies beyond the input, as for `axis_operator`.
 
     Returns:
-        A float64 array `(leaving.count, entering.count)`, of its nonzero entries.
+        A read-only float64 matrix `(leaving, entering)`.
     """
-    check_choice("boundary", boundary, BOUNDARIES)
-    distances = (entering.start - leaving.start, entering.spacing, leaving.spacing)
-    unit = 1.0 if all(d == round(d) for d in distances) else 0.5
-    if unit < 1:
-        kernel = half_pixel_derivative(sigma, order)
-    else:
-        kernel = gaussian_derivative(sigma, order, support_radius(sigma) + order)
-    kernel = trimmed(kernel, _radius(kernel, tail))
-    radius, h = len(kernel) // 2, entering.spacing
-    first, half = entering.positions, pixels / 2
-    inside = np.minimum(first + h / 2, half) - np.maximum(first - h / 2, -half)
-    images = [(1, 0)]
-    if boundary == "symmetric":
-        copies = math.ceil(radius * unit / (2 * pixels)) + 1
-        periods = 2 * pixels * np.arange(-copies, copies + 1)
-        images = [*((1, p) for p in periods), *((-1, p + pixels) for p in periods)]
-    near = np.arange(min(entering.count, math.floor(2 * radius * unit / h) + 1))
-    operator = scipy.sparse.csr_array((leaving.count, entering.count))
-    for sign, shift in images:
-        # Those that the kernel reaches: their images lie at `sign * position + shift`.
-        center = (sign * (leaving.positions - shift) - entering.start) / h
-        column = np.ceil(center - radius * unit / h - 1e-9).clip(0).astype(int)
-        column = np.minimum(column, entering.count - len(near))[:, None] + near
-        distance = sign * first[column] + shift - leaving.positions[:, None]
-        index = np.rint(distance / unit).astype(int)
-        values = kernel[np.clip(index + radius, 0, len(kernel) - 1)]
-        values = inside[column] * np.where(abs(index) <= radius, values, 0)
-        at = (np.repeat(np.arange(leaving.count), len(near)), column.ravel())
-        entries = (values.ravel(), at)
-        operator = operator + scipy.sparse.coo_array(entries, shape=operator.shape)
-    return operator
+    radius = support_radius(sigma)
+    band = _band(discrete_gaussian(sigma, radius), leaving)
+    margin = radius + (leaving - entering) // 2
+    return _finished(band @ extended(entering, margin, boundary))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Stencil:
-    """A kernel that slides along an axis, as a matrix of few entries in each row.
+@functools.lru_cache(maxsize=256)
+def halves(
+    size: int, sigma: float, order: int, boundary: str, epsilon: float
+) -> Halves | None:
+    """The kernels `K_0, …, K_order` of a wide Gaussian, by few coefficients.
 
-    Attributes:
-        kernel: Of odd length, as a correlation.
-        pixels: Length of the axis.
-        mirrored: Whether the mirror image lies beyond the ends of the axis, or zeros.
-        entering: Pixels at each end of the axis that the input lacks, and are zero.
-        leaving: Pixels at each end of the axis that the output lacks.
-    """
+    A Gaussian is one of half its variance twice. After the first of them, samples that
+    are some 0.6 σ apart are enough for the second, and either can have the derivatives.
 
-    kernel: np.ndarray
-    pixels: int
-    mirrored: bool
-    entering: int = 0
-    leaving: int = 0
-
-    @property
-    def radius(self) -> int:
-        return len(self.kernel) // 2
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.pixels - 2 * self.leaving, self.pixels - 2 * self.entering
-
-    @property
-    def T(self) -> "Stencil":
-        """The transposed matrix, of an even kernel."""
-        ends = {"entering": self.leaving, "leaving": self.entering}
-        return dataclasses.replace(self, **ends)
-
-    def matrix(self) -> scipy.sparse.csr_array:
-        rows, pixels = self.shape[0], self.pixels
-        row = np.arange(rows)[:, None]
-        place = row + self.leaving + np.arange(-self.radius, self.radius + 1)
-        folded = place % (2 * pixels)
-        column = np.minimum(folded, 2 * pixels - 1 - folded)
-        there = (place == column) | self.mirrored
-        column = column - self.entering
-        there &= (column >= 0) & (column < self.shape[1])
-        values = np.broadcast_to(self.kernel, there.shape)[there]
-        at = (np.broadcast_to(row, there.shape)[there], column[there])
-        return scipy.sparse.coo_array((values, at), shape=self.shape).tocsr()
-
-
-def stencils(
-    pixels: int,
-    outputs: int,
-    sigma: float,
-    order: int,
-    boundary: str,
-    step: float = 1.0,
-    tail: float = 0.0,
-) -> list[Stencil]:
-    """`K_0, …, K_order` as stencils of one radius.
+    Guarantee: in the spectral norm, errors are at most `epsilon` times the sum of the
+    norms of `[K_0 | K_1 | …]` and of `K_0`, `K_1`, … stacked vertically.
 
     Args:
-        pixels: Length of the axis.
-        outputs: Pixels around the center at which the response is given.
-        sigma, boundary, step: As for `axis_operator`.
+        size: Number of pixels along the axis.
+        sigma: Standard deviation σ in pixels.
         order: Highest order of differentiation.
-        tail: Sum of what may be left out at the ends of each kernel.
+        boundary: As for `axis_operator`.
+        epsilon: Relative tolerance, in (0, 1).
 
     Returns:
-        A `Stencil` for each order.
-
-    Raises:
-        ValueError: If the axis has no pixels, or an argument is out of its range.
+        Read-only float64 matrices, or `None` where σ is so small that derivatives are
+        as well taken as differences of smoothed values.
     """
-    check_choice("boundary", boundary, BOUNDARIES)
-    if pixels < 1:
-        raise ValueError(f"`size` must be >= 1. Received: size={pixels}")
-    reach = support_radius(sigma, step) + order
-    kernels = [gaussian_derivative(sigma, a, reach, step) for a in range(order + 1)]
-    radius = max(_radius(kernel, tail) for kernel in kernels)
-    return [
-        Stencil(
-            trimmed(kernel, radius),
-            pixels,
-            mirrored=boundary == "symmetric",
-            leaving=(pixels - outputs) // 2,
-        )
-        for kernel in kernels
+    if (2 * sigma) ** max(order, 2) < _LITTLE_MAGNIFIED:
+        return None
+    spacing = _spacing(sigma, order, epsilon)
+    half, tail = sigma / math.sqrt(2), _TAIL * epsilon
+    kernels = [
+        2 ** (a / 2) * gaussian_derivative(half, a, support_radius(half) + order)
+        for a in range(order + 1)
     ]
+    radius = max(_radius(kernel, tail) for kernel in kernels)
+    kernels = [_trimmed(kernel, radius) for kernel in kernels]
+    # What is seen from the edges lies up to a kernel's radius beyond them.
+    count = math.ceil((size - 1 + 2 * radius) / spacing) + 1
+    width = spacing * (count - 1) + 1
+    margin = (width - size) // 2
+    outside = extended(size, margin + radius + 1, boundary)[1 : 1 + width + 2 * radius]
+    bands = [_band(kernel, width) for kernel in kernels]
+    analysis = (band[::spacing] @ outside for band in bands)
+    inside, samples = slice(margin, margin + size), slice(radius, radius + width)
+    synthesis = [spacing * band[inside, samples][:, ::spacing] for band in bands]
+    # What the samples make of a constant: one, and zero of its derivatives.
+    constant = synthesis[0].sum(axis=1)
+    share = scipy.sparse.diags_array(1 / constant) @ synthesis[0]
+    synthesis = [
+        one - scipy.sparse.diags_array(one.sum(axis=1) - (a == 0)) @ share
+        for a, one in enumerate(synthesis)
+    ]
+    return Halves(tuple(map(_finished, analysis)), tuple(map(_finished, synthesis)))
+
+
+def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
+    """From `size` values to those, and `margin` more on either side, or fewer.
+
+    Returns:
+        A sparse matrix `(size + 2 * margin, size)` of zeros and ones.
+    """
+    place = np.arange(-margin, size + margin)
+    if boundary == "symmetric":
+        place = place % (2 * size)
+        place = np.minimum(place, 2 * size - 1 - place)
+    row = np.flatnonzero((place >= 0) & (place < size))
+    ones = np.ones(len(row))
+    shape = (size + 2 * margin, size)
+    return scipy.sparse.coo_array((ones, (row, place[row])), shape=shape).tocsr()
+
+
+def _band(kernel: np.ndarray, rows: int) -> scipy.sparse.csr_array:
+    """Correlation with a kernel, where it lies within: `(rows, rows + 2 radius)`."""
+    shape = (rows, rows + len(kernel) - 1)
+    diagonals = np.repeat(kernel[:, None], rows, axis=1)
+    return scipy.sparse.diags_array(
+        list(diagonals), offsets=np.arange(len(kernel)), shape=shape
+    ).tocsr()
+
+
+def _spacing(sigma: float, order: int, epsilon: float) -> int:
+    """Largest distance of the samples between two Gaussians that make up one.
+
+    Waves whose frequencies differ by multiples of `2π / spacing` are the same samples:
+    the first Gaussian damps them, with its derivatives, and so does the second. What is
+    left of them, in a matrix for each frequency of the samples, has to be below the two
+    shares of `epsilon` that the guarantee has.
+    """
+    half, orders = sigma / math.sqrt(2), range(order + 1)
+    theta = np.linspace(-np.pi, np.pi, 721)
+    whole = [fourier_response(theta, sigma, a) for a in orders]
+    # The mirror image and what is added for constants count more at higher orders.
+    shares = 1.8 if order <= 2 else 0.7
+    allowed = shares * epsilon * np.linalg.norm(whole, axis=0).max()
+    for spacing in range(math.floor(sigma), 1, -1):
+        reach = math.ceil(spacing / 2)
+        waves = 2 * np.pi / spacing * np.arange(-reach, reach + 1)
+        theta = np.linspace(0, np.pi / spacing, 33)[:, None] + waves
+        first, *others = [
+            (abs(theta) <= np.pi) * 2 ** (a / 2) * fourier_response(theta, half, a)
+            for a in orders
+        ]
+        taken_for = first[:, :, None] * (1 - np.eye(len(waves)))
+        folded = [taken_for * one[:, None, :] for one in (first, *others)]
+        if np.linalg.norm(folded, axis=(2, 3)).max() <= allowed:
+            return spacing
+    return 1
 
 
 def _radius(kernel: np.ndarray, tail: float) -> int:
@@ -232,9 +201,20 @@ def _radius(kernel: np.ndarray, tail: float) -> int:
     return max(int(np.count_nonzero(sums > tail)) - 1, 0)
 
 
-def trimmed(kernel: np.ndarray, radius: int) -> np.ndarray:
+def _trimmed(kernel: np.ndarray, radius: int) -> np.ndarray:
     """Without its ends; in all it sums up to the same."""
     middle = len(kernel) // 2
     cut = kernel[middle - radius : middle + radius + 1].copy()
     cut[radius] += kernel.sum() - cut.sum()
     return cut
+
+
+def _finished(matrix) -> Any:
+    """As it is multiplied; read-only, since the cache hands it to every layer."""
+    if max(matrix.shape) >= LONG_AXIS:
+        matrix = scipy.sparse.csr_array(matrix)
+        matrix.data.setflags(write=False)
+        return matrix
+    matrix = matrix.toarray()
+    matrix.setflags(write=False)
+    return matrix

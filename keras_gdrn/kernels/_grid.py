@@ -8,14 +8,9 @@ import functools
 import math
 
 import numpy as np
-import scipy.sparse
 
-from keras_gdrn.kernels._discrete import (
-    central_difference,
-    discrete_gaussian,
-    support_radius,
-)
-from keras_gdrn.kernels._jet import multinomial
+from keras_gdrn.kernels._axis import extended
+from keras_gdrn.kernels._discrete import central_difference
 
 # A value's share in the coefficients of the spline falls by a factor of 0.27 a pixel.
 _SPLINE_REACH = 30
@@ -44,6 +39,43 @@ def sampling(
     return _frozen(_at(_centered(points) * step, pixels, sigma, boundary))
 
 
+def sampling_nodes(
+    pixels: int, points: int, step: float, widest: float, boundary: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What `sampling` is made of, for a σ that is known later.
+
+    Args:
+        pixels, points, step, boundary: As for `sampling`.
+        widest: Largest σ, in pixels.
+
+    Returns:
+        Nodes of the Gaussian in units of σ and their weights, the distances of samples
+        from basis functions of the spline, `(points, functions)`, and the coefficients
+        of these, `(functions, pixels)`: `Σ_v w_v B(distance + σ v) @ coefficients`.
+    """
+    positions = _centered(points) * step
+    reach = np.abs(positions).max() + 6 * widest
+    pixel, values = _spline(reach, pixels, boundary)
+    return *_bell(widest), positions[:, None] - pixel, values
+
+
+@functools.lru_cache(maxsize=16)
+def spline_response(sigma: float, fineness: int) -> np.ndarray:
+    """What a single value 1 among zeros leads to, in the smoothed spline.
+
+    Args:
+        sigma: Standard deviation σ of the smoothing, in pixels.
+        fineness: Points for each pixel.
+
+    Returns:
+        A read-only float64 array of odd length around the value, and a last zero.
+    """
+    reach = fineness * math.ceil(6 * sigma + 12)
+    positions = np.arange(-reach, reach + 1) / fineness
+    line = _at(positions, 1, sigma, "zero")[:, 0]
+    return _frozen(np.append(line, 0.0))
+
+
 @functools.lru_cache(maxsize=256)
 def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
     """Values at the pixels, by the cubic spline through samples.
@@ -59,43 +91,17 @@ def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
     return _frozen(_at(_centered(pixels) / step, points, 0.0, "symmetric"))
 
 
-@functools.lru_cache(maxsize=256)
-def smoothing(entering: int, leaving: int, sigma: float) -> np.ndarray:
-    """The discrete Gaussian `T(·; σ)` from a grid to one of the same step and center.
-
-    Args:
-        entering: Points of the input. Beyond them lies their mirror image.
-        leaving: Points of the output, as many more or fewer on either side.
-        sigma: Standard deviation σ in steps.
-
-    Returns:
-        A read-only float64 array `(leaving, entering)`.
-    """
-    radius = support_radius(sigma)
-    width = leaving + 2 * radius
-    line = scipy.sparse.diags(
-        discrete_gaussian(sigma, radius),
-        np.arange(2 * radius + 1),
-        shape=(leaving, width),
-    )
-    beyond = _extended(entering, (width - entering) / 2, "symmetric")
-    return _frozen(line @ beyond if width >= entering else _cropped(line, entering))
-
-
-def derivative_stencils(
-    indices: tuple[tuple[int, ...], ...], sigma: float
-) -> np.ndarray:
-    """`m(α) σ^|α| δ^α` for each multi-index.
+def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """`δ^α` for each multi-index.
 
     Args:
         indices: Multi-indices α.
-        sigma: Standard deviation σ in steps.
 
     Returns:
         A float64 array, `(3, …, 3, len(indices))` up to order 2.
     """
     radius = stencil_radius(indices)
-    return np.stack([_stencil(alpha, sigma, radius) for alpha in indices], axis=-1)
+    return np.stack([_stencil(alpha, radius) for alpha in indices], axis=-1)
 
 
 def stencil_radius(indices: tuple[tuple[int, ...], ...]) -> int:
@@ -110,8 +116,8 @@ def stencil_radius(indices: tuple[tuple[int, ...], ...]) -> int:
     return math.ceil(max(max(alpha) for alpha in indices) / 2)
 
 
-def _stencil(alpha: tuple[int, ...], sigma: float, radius: int) -> np.ndarray:
-    product = np.array(multinomial(alpha) * sigma ** sum(alpha))
+def _stencil(alpha: tuple[int, ...], radius: int) -> np.ndarray:
+    product = np.ones(())
     for order in alpha:
         difference = central_difference(order)
         along = np.pad(difference, radius - len(difference) // 2)
@@ -121,20 +127,39 @@ def _stencil(alpha: tuple[int, ...], sigma: float, radius: int) -> np.ndarray:
 
 def _at(positions: np.ndarray, size: int, sigma: float, boundary: str) -> np.ndarray:
     """The smoothed spline through `size` centered values, at positions."""
-    # Gauss' bell by the trapezoidal rule, which is exact to many digits for it.
-    spacing = min(max(sigma / 8, 1 / 16), 1 / 4)
-    reach = math.ceil(6 * sigma / spacing)
-    u = np.arange(-reach, reach + 1) * spacing
-    bell = np.exp(-0.5 * (u / sigma) ** 2) if sigma else np.ones(1)
-    margin = math.ceil(max(np.abs(positions).max() - size / 2, 0) + 6 * sigma) + 2
-    margin += _SPLINE_REACH
-    pixel = np.arange(size + 2 * margin) - margin - (size - 1) / 2
+    spread, weights = _bell(sigma)
+    pixel, values = _spline(np.abs(positions).max() + 6 * sigma, size, boundary)
     basis = np.zeros((len(positions), len(pixel)))
-    for offset, weight in zip(u, bell / bell.sum(), strict=True):
+    for offset, weight in zip(sigma * spread, weights, strict=True):
         basis += weight * _cubic(positions[:, None] + offset - pixel)
-    distance = np.abs(np.subtract.outer(pixel, pixel))
+    return basis @ values
+
+
+def _bell(widest: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes, in units of σ, and weights of integrals with a Gaussian of σ ≤ `widest`.
+
+    By the trapezoidal rule, which is exact to many digits for it.
+    """
+    if not widest:
+        return np.zeros(1), np.ones(1)
+    spacing = min(1 / 8, 1 / (4 * widest))
+    reach = math.ceil(6 / spacing)
+    spread = np.arange(-reach, reach + 1) * spacing
+    bell = np.exp(-0.5 * spread**2)
+    return spread, bell / bell.sum()
+
+
+def _spline(reach: float, size: int, boundary: str) -> tuple[np.ndarray, np.ndarray]:
+    """The cubic spline through `size` centered values, and what lies beyond them.
+
+    Returns:
+        Positions of its basis functions, those that positions up to `reach` need, and
+        their coefficients, `(functions, size)`.
+    """
+    margin = math.ceil(max(reach - size / 2, 0)) + 2 + _SPLINE_REACH
+    distance = np.abs(np.subtract.outer(*[np.arange(size + 2 * margin)] * 2))
     coefficients = math.sqrt(3) * (math.sqrt(3) - 2) ** distance
-    return basis @ coefficients @ _extended(size, margin, boundary)
+    return _centered(size + 2 * margin), coefficients @ extended(size, margin, boundary)
 
 
 def _cubic(x: np.ndarray) -> np.ndarray:
@@ -142,23 +167,6 @@ def _cubic(x: np.ndarray) -> np.ndarray:
     x = np.abs(x)
     inner = 2 / 3 - x**2 + x**3 / 2
     return np.where(x <= 1, inner, np.maximum(2 - x, 0) ** 3 / 6)
-
-
-def _extended(size: int, margin: float, boundary: str) -> np.ndarray:
-    """From `size` values to those, and `margin` on either side: `(…, size)`."""
-    place = np.arange(size + round(2 * margin)) - round(margin)
-    inside = (place >= 0) & (place < size)
-    place = place % (2 * size)
-    place = np.minimum(place, 2 * size - 1 - place)
-    matrix = np.zeros((len(place), size))
-    matrix[np.arange(len(place)), place] = 1
-    return matrix if boundary == "symmetric" else matrix * inside[:, None]
-
-
-def _cropped(line, entering: int) -> np.ndarray:
-    """Of a narrow kernel: the inputs beyond its reach count nothing."""
-    margin = (entering - line.shape[1]) // 2
-    return np.pad(line.toarray(), [(0, 0), (margin, margin)])
 
 
 def _centered(count: int) -> np.ndarray:

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import keras
 from keras import ops
@@ -29,7 +30,7 @@ class BatchNormalization(keras.layers.BatchNormalization):
         The mean takes it away again: outputs do not depend on it, only the mean does.
         """
         if not (training and self.trainable and mask is None and self._fuses(inputs)):
-            biased = inputs if bias is None else inputs + bias
+            biased = inputs if bias is None else inputs + ops.cast(bias, inputs.dtype)
             return unfused(super().call(biased, training=training, mask=mask))
         gamma, beta = self.gamma, self.beta
         if bias is not None:  # with a gradient, of zero
@@ -56,25 +57,47 @@ class BatchNormalization(keras.layers.BatchNormalization):
         )
 
 
-def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
-    """Batch normalization with the statistics of all maps together."""
-    if len(maps) == 1 or not (training and normalization.trainable):
-        return [normalization(x, training=training) for x in maps]
+def normalized_jointly(
+    normalization, maps: list, training: bool | None, bias=None
+) -> list:
+    """Batch normalization with the statistics of all maps together.
+
+    Args:
+        normalization: Keras' layer, or the one above.
+        maps: Tensors with the channels last.
+        training: As layers take it.
+        bias: As for `BatchNormalization.call`.
+    """
+    trains = training and normalization.trainable
+    if len(maps) == 1 or not trains:
+        if bias is not None and type(normalization) is not BatchNormalization:
+            maps, bias = [x + ops.cast(bias, x.dtype) for x in maps], None
+        how = {} if bias is None else {"bias": bias}
+        return [normalization(x, training=training, **how) for x in maps]
     wide = [ops.cast(x, normalization.variable_dtype) for x in maps]
     axes = tuple(range(len(maps[0].shape) - 1))
-    count = sum(ops.cast(ops.size(x[..., 0]), x.dtype) for x in wide)
-    mean = sum(ops.sum(x, axis=axes) for x in wide) / count
-    variance = sum(ops.sum(ops.square(x - mean), axis=axes) for x in wide) / count
+    together = normalization.synchronized
+    moments = [ops.moments(x, axes, synchronized=together) for x in wide]
+    counts = [ops.cast(ops.size(x[..., 0]), x.dtype) for x in wide]
+    shares = [count / sum(counts) for count in counts]
+    mean: Any = sum(p * m for p, (m, _) in zip(shares, moments, strict=True))
+    variance: Any = sum(
+        p * (v + ops.square(m - mean))
+        for p, (m, v) in zip(shares, moments, strict=True)
+    )
+    gain = ops.rsqrt(variance + normalization.epsilon)
+    gain = gain if normalization.gamma is None else gain * normalization.gamma
+    shift = -mean * gain
+    shift = shift if normalization.beta is None else shift + normalization.beta
+    if bias is not None:  # with a gradient, of zero
+        bias = ops.cast(bias, mean.dtype)
+        mean, shift = mean + bias, shift + 0.0 * bias
     kept = normalization.momentum
     for moving, new in (
         (normalization.moving_mean, mean),
         (normalization.moving_variance, variance),
     ):
         moving.assign(moving * kept + new * (1 - kept))
-    gain = ops.rsqrt(variance + normalization.epsilon)
-    gain = gain if normalization.gamma is None else gain * normalization.gamma
-    shift = -mean * gain
-    shift = shift if normalization.beta is None else shift + normalization.beta
     return [ops.cast(x * gain + shift, normalization.compute_dtype) for x in wide]
 
 

@@ -100,16 +100,49 @@ def calls_of(network, source: Value) -> tuple[list[Call], Value]:
             inputs = keras.tree.flatten(args)
             outputs = layer._run_through_graph(inputs, operation_fn=applied)
             return _only(keras.tree.flatten(outputs), layer)
+        if _has_derivatives_inside(layer):
+            inputs, outputs = _symbolic(layer, args)
+
+            def applied_inside(inner):
+                return lambda *args, **kwargs: follow(inner, *args, **kwargs)
+
+            graph = keras.Function(inputs, outputs)
+            outputs = graph._run_through_graph(args, operation_fn=applied_inside)
+            return _only(keras.tree.flatten(outputs), layer)
         calls.append(Call(layer, args, kwargs, _given(layer, args, kwargs)))
         return calls[-1].output
 
     return calls, follow(network, source)
 
 
-def _only(values: list, model) -> Any:
+def _only(values: list, layer) -> Any:
     if len(values) != 1:
-        raise UnsupportedLayer(f"its model {model.name!r} has {len(values)} outputs")
+        raise UnsupportedLayer(f"its layer {layer.name!r} has {len(values)} outputs")
     return values[0]
+
+
+def is_of_derivatives(layer) -> bool:
+    """Whether it is a Gaussian derivative layer, or of a class derived from one."""
+    return isinstance(layer, tuple(_CONVOLUTIONS))
+
+
+def _has_derivatives_inside(layer) -> bool:
+    """Whether a layer of another kind applies Gaussian derivative layers."""
+    if not isinstance(layer, keras.layers.Layer) or is_of_derivatives(layer):
+        return False
+    return any(map(is_of_derivatives, layer._flatten_layers()))
+
+
+def _symbolic(layer, args: tuple) -> tuple[list, Any]:
+    """What a layer of one's own computes, from what its `call` does with symbols."""
+    try:
+        inputs = [keras.KerasTensor(x.tensor.shape, x.tensor.dtype) for x in args]
+        return inputs, layer.call(*inputs)
+    except Exception as error:
+        raise UnsupportedLayer(
+            f"its layer {layer.name!r} of type {type(layer).__name__} applies Gaussian "
+            f"derivative layers and cannot be followed ({error})"
+        ) from error
 
 
 def _given(layer, args: tuple, kwargs: dict) -> Value:
@@ -120,6 +153,7 @@ def _given(layer, args: tuple, kwargs: dict) -> Value:
 
     given = keras.tree.map_structure(tensor, (args, kwargs))
     output = layer.compute_output_spec(*given[0], **given[1])
+    output = _only(keras.tree.flatten(output), layer)
     inputs = [leaf for leaf in keras.tree.flatten((args, kwargs)) if _is_map(leaf)]
     rank = inputs[0].tensor.ndim if inputs else 0
     is_map = bool(inputs) and len(output.shape) == rank

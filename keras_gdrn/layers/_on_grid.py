@@ -6,16 +6,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_gdrn import kernels
 from keras_gdrn.layers._batch_normalization import normalized_jointly
 from keras_gdrn.layers._calls import Call, Value, in_mode
-from keras_gdrn.layers._grid_convolution import (
-    convolved,
-    products_along,
-    sampled_convolution,
-)
+from keras_gdrn.layers._convolution import on_grid, sampled
+from keras_gdrn.layers._grid import Grid, subsampled
+from keras_gdrn.layers._matrices import interpolation, sampling
 from keras_gdrn.layers._maximum import maximum
-from keras_gdrn.layers._plan import Grid, Plan
+from keras_gdrn.layers._plan import Plan
+from keras_gdrn.layers._products import products_along
+from keras_gdrn.layers._residual import residual
 from keras_gdrn.layers._unfused import unfused
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
@@ -42,6 +41,7 @@ class GridRun:
         if self.plan.channels_first:
             images = ops.moveaxis(images, 1, -1)
         self.values[self.plan.source] = images
+        self.spatial = ops.shape(images)[1:-1]
         for call in self.plan.calls:
             self.values[call.output] = self._applied(call)
         result = self.plan.result
@@ -52,9 +52,7 @@ class GridRun:
         if not call.maps or call.output.on_pixels:
             return self._called(call, self.values)
         if type(call.layer) is GaussDerConv:
-            ends = self._ends(call)
-            maps = self._convolved(call.layer, self.values[call.inputs[0]], *ends)
-            return [call.layer.activation(y) for y in maps]
+            return self._convolution(call)
         if type(call.layer) is GaussDerResidualBlock:
             return self._block(call)
         if call.selects:
@@ -68,60 +66,46 @@ class GridRun:
         return grids, self._grids(leaving)
 
     def _grids(self, value: Value) -> list[Grid]:
-        return self.plan.grids(value, self.scales)
+        return self.plan.grids(value, self.scales, self.spatial)
 
-    def _convolved(self, layer, value, entering, leaving, gain=None, shift=None):
+    def _convolution(self, call: Call):
+        layer, maps = call.layer, self.values[call.inputs[0]]
+        maps = self._convolved(layer, maps, *self._ends(call), shift=layer.bias)
+        if layer.activity_regularizer is not None:
+            for x in maps:
+                layer.add_loss(layer.activity_regularizer(x))
+        return [layer.activation(x) for x in maps]
+
+    def _convolved(self, layer, maps, entering, leaving, gain=None, shift=None):
         """`gain * y + shift` of the convolution `y` on each grid."""
-        bias = layer.bias if shift is None else shift
         if entering is None:
-            maps = [
-                sampled_convolution(
-                    layer, value, scale, leaving[k % len(leaving)], gain
-                )
+            y = [
+                sampled(layer, maps, scale, leaving[k % len(leaving)], gain)
                 for k, scale in enumerate(self.scales)
             ]
-            maps = [ops.concatenate(maps)] if self.plan.central else maps
+            y = [ops.concatenate(y)] if self.plan.central else y
         else:
-            ends = zip(value, entering, leaving, strict=True)
-            maps = [convolved(layer, x, there, here, gain) for x, there, here in ends]
-        if bias is not None:
-            maps = [y + ops.cast(bias, y.dtype) for y in maps]
-        maps = [unfused(y) for y in maps]
-        if layer.activity_regularizer is not None:
-            for y in maps:
-                layer.add_loss(layer.activity_regularizer(y))
-        return maps
+            ends = zip(maps, entering, leaving, strict=True)
+            y = [on_grid(layer, x, there, here, gain) for x, there, here in ends]
+        if shift is not None:
+            y = [x + ops.cast(shift, x.dtype) for x in y]
+        return [unfused(x) for x in y]
 
     def _block(self, call: Call):
         block, (entering, leaving) = call.layer, self._ends(call)
         middle = [self.plan.middle(call, grid) for grid in leaving]
-        x = self.values[call.inputs[0]]
-        y = self._normalized(block.conv1, block.bn1, x, entering, middle)
-        y = [block.activation(of_grid) for of_grid in y]
-        y = self._normalized(block.conv2, block.bn2, y, middle, leaving)
-        if entering is None:
-            skip = self._sampled(x, leaving)
-        else:
-            ends = zip(x, entering, leaving, strict=True)
-            skip = [subsampled(*of_grid) for of_grid in ends]
-        if block.projection is not None:
-            skip = [block.projection(of_grid) for of_grid in skip]
-            skip = normalized_jointly(block.projection_bn, skip, self.training)
-        return [block.activation(a + b) for a, b in zip(y, skip, strict=True)]
+        maps = self.values[call.inputs[0]]
 
-    def _normalized(self, conv, normalization, x, entering, leaving):
-        """Batch normalization, in inference a part of the convolution's weights."""
-        if self.training or conv.activity_regularizer is not None:
-            maps = self._convolved(conv, x, entering, leaving)
-            return normalized_jointly(normalization, maps, self.training)
-        deviation = ops.sqrt(normalization.moving_variance + normalization.epsilon)
-        gain = normalization.gamma / deviation
-        bias = 0.0 if conv.bias is None else conv.bias
-        shift = normalization.beta + (bias - normalization.moving_mean) * gain
-        return self._convolved(conv, x, entering, leaving, gain, shift)
+        def convolved(conv, maps, **how):
+            ends = (entering, middle) if conv is block.conv1 else (middle, leaving)
+            return self._convolved(conv, maps, *ends, **how)
+
+        skip = self._on(call.inputs[0], leaving)
+        return residual(block, maps, skip, convolved, self.training)
 
     def _selected(self, call: Call):
-        maps = self.values[call.inputs[0]]
+        dtype = call.layer.compute_dtype
+        maps = [ops.cast(x, dtype) for x in self.values[call.inputs[0]]]
         axes = tuple(range(1, len(self.plan.spatial) + 1))
         if call.layer.mode == "max":
             return ops.concatenate([maximum(x, axis=axes) for x in maps])
@@ -178,8 +162,8 @@ class GridRun:
         for k, scale in enumerate(self.scales):
             grid, boundary = grids[k % len(grids)], self.plan.boundary
             matrices = [
-                kernels.sampling(pixels, size, grid.step * scale, 0.0, boundary)
-                for pixels, size in zip(self.plan.spatial, grid.sizes, strict=True)
+                sampling(pixels, size, grid.step * scale, 0.0, boundary)
+                for pixels, size in zip(self.spatial, grid.sizes, strict=True)
             ]
             maps.append(products_along(images, matrices))
         return [ops.concatenate(maps)] if self.plan.central else maps
@@ -188,8 +172,8 @@ class GridRun:
         interpolated = []
         for x, grid, scale in zip(maps, self._grids(value), self.scales, strict=True):
             matrices = [
-                kernels.interpolation(points, grid.step * scale, pixels)
-                for points, pixels in zip(grid.sizes, self.plan.spatial, strict=True)
+                interpolation(points, grid.step * scale, pixels)
+                for points, pixels in zip(grid.sizes, self.spatial, strict=True)
             ]
             interpolated.append(self._there(products_along(x, matrices)))
         return interpolated
@@ -200,19 +184,3 @@ class GridRun:
 
     def _back(self, x):
         return ops.moveaxis(x, 1, -1) if self.plan.channels_first else x
-
-
-def subsampled(x, grid: Grid, target: Grid):
-    """The values of a map at the points of a coarser or smaller grid."""
-    if grid == target:
-        return x
-    stride = round(target.step / grid.step)
-    starts = [
-        there - stride * here
-        for there, here in zip(grid.halves, target.halves, strict=True)
-    ]
-    parts = (
-        slice(start, start + stride * (size - 1) + 1, stride)
-        for start, size in zip(starts, target.sizes, strict=True)
-    )
-    return x[(slice(None), *parts)]

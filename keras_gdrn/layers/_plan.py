@@ -11,13 +11,20 @@ first order, a Gaussian (the effective receptive field), whose variance is the s
 the squared scales of the layers that follow, of which the last counts twice.
 """
 
-import dataclasses
 import math
 
 import keras
+from keras import ops
 
 from keras_gdrn._checks import check_reach
-from keras_gdrn.layers._calls import Call, UnsupportedLayer, Value, calls_of
+from keras_gdrn.layers._calls import (
+    Call,
+    UnsupportedLayer,
+    Value,
+    calls_of,
+    is_of_derivatives,
+)
+from keras_gdrn.layers._grid import Grid
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
@@ -25,37 +32,12 @@ from keras_gdrn.layers.spatial_selection import SpatialSelection
 _OURS = (GaussDerConv, GaussDerResidualBlock, SpatialSelection)
 
 
-@dataclasses.dataclass(frozen=True)
-class Grid:
-    """Points around the center of the image.
-
-    Attributes:
-        halves: Points on either side of the central one, along each axis.
-        step: Their distance.
-    """
-
-    halves: tuple[int, ...]
-    step: float
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(2 * half + 1 for half in self.halves)
-
-    def widened(self, points: int) -> "Grid":
-        return Grid(tuple(half + points for half in self.halves), self.step)
-
-    def within(self, other: "Grid") -> "Grid":
-        """As many of its points as lie within another grid."""
-        limits = (math.floor(h * other.step / self.step) for h in other.halves)
-        return Grid(tuple(map(min, self.halves, limits)), self.step)
-
-
 class Plan:
     """The calls of a network, and the grids of its maps.
 
     Args:
         network: Layer or model with one input and one output.
-        input_shape: Shape of the images, whose sizes are known.
+        input_shape: Shape of the images; sizes may be unknown.
         density: Samples per σ: a map of scale σ has a step of at most σ / density.
         extent: Half-width of windows in standard deviations of the influence; `None`
             for whole maps.
@@ -91,11 +73,15 @@ class Plan:
     def step(self, value: Value) -> float:
         return 2.0 ** math.floor(math.log2(value.sigma / self.density) + 1e-9)
 
-    def grids(self, value: Value, scales: tuple[float, ...]) -> list[Grid]:
-        """Of one map for all scale channels, or of one for each."""
+    def grids(self, value: Value, scales: tuple[float, ...], spatial) -> list[Grid]:
+        """Of one map for all scale channels, or of one for each.
+
+        Args:
+            spatial: Sizes of the images.
+        """
         if self.central:
             return [self._windows[value]]
-        return [self._whole(self.step(value), scale) for scale in scales]
+        return [self._whole(self.step(value), scale, spatial) for scale in scales]
 
     def middle(self, call: Call, leaving: Grid) -> Grid:
         """Of the map within a residual block, between its two convolutions."""
@@ -111,13 +97,14 @@ class Plan:
         for call in self.calls:
             if call.convolutions:
                 check_reach(max(scales) * call.layer.sigma, self.spatial)
-            if call.maps and not (call.output.is_map or call.selects):
+            selects = call.selects or call.output.is_map
+            if call.maps and not selects and None not in self.spatial:
                 self._check_count(call, scales)
 
     def _check_count(self, call: Call, scales: tuple[float, ...]) -> None:
         value, own = call.maps[0], tuple(call.output.tensor.shape)
         channels = value.tensor.shape[self.channel_axis]
-        for grid in self.grids(value, scales):
+        for grid in self.grids(value, scales, self.spatial):
             shape = [None, *grid.sizes]
             shape.insert(self.channel_axis, channels)
             got = tuple(call.layer.compute_output_shape(tuple(shape)))
@@ -144,12 +131,11 @@ class Plan:
         half = math.ceil((self.extent or 0) * deviation / step - 1e-6)
         return Grid((half,) * len(self.spatial), step)
 
-    def _whole(self, step: float, scale: float) -> Grid:
+    def _whole(self, step: float, scale: float, spatial) -> Grid:
         # The points of the coarsest grid are among those of the others.
         times = round(self._coarsest / step)
         halves = (
-            times * math.ceil(size / (2 * scale * self._coarsest) - 1e-6)
-            for size in self.spatial
+            times * _rounded_up(size, 2 * scale * self._coarsest) for size in spatial
         )
         return Grid(tuple(halves), step)
 
@@ -178,10 +164,9 @@ class Plan:
 
     def _fault(self, call: Call) -> str | None:
         if call.convolutions:
-            conv = getattr(call.layer, "conv1", call.layer)
-            return "learns its scale" if conv.trainable_sigma else None
-        if _applies_derivatives(call.layer):
-            return "applies Gaussian derivative layers that cannot be followed"
+            return None
+        if is_of_derivatives(call.layer):
+            return "is of a derived class: what it does on a grid is not known"
         maps = [*call.maps, call.output] if call.output.is_map else call.maps
         if len(set(map(self._positions, maps))) > 1:
             return "changes the size of its maps"
@@ -222,6 +207,13 @@ class Plan:
                 value.deviation = max(value.deviation, needed)
 
 
+def _rounded_up(size, unit: float):
+    """How many units are as long."""
+    if isinstance(size, int):
+        return math.ceil(size / unit - 1e-6)
+    return ops.cast(ops.ceil(ops.cast(size, "float32") / unit - 1e-5), "int32")
+
+
 def _before(deviation: float, sigma: float) -> float:
     """Standard deviation of the influence, on the input of a layer of scale σ."""
     # A derivative reaches farther than its Gaussian: the last layer counts twice.
@@ -230,9 +222,3 @@ def _before(deviation: float, sigma: float) -> float:
 
 def _on_grid(value: Value) -> bool:
     return value.is_map and not value.on_pixels
-
-
-def _applies_derivatives(layer) -> bool:
-    """Whether a layer is a Gaussian derivative layer of another kind, or has one."""
-    inside = layer._flatten_layers() if isinstance(layer, keras.Layer) else []
-    return any(isinstance(x, (GaussDerConv, GaussDerResidualBlock)) for x in inside)

@@ -11,7 +11,6 @@ from keras_gdrn._checks import (
     check_reach,
     check_sigma,
 )
-from keras_gdrn.layers import _jets
 from keras_gdrn.layers._arguments import (
     another,
     check_data_format,
@@ -20,19 +19,12 @@ from keras_gdrn.layers._arguments import (
     check_options,
     check_rank,
 )
-from keras_gdrn.layers._operators import constant_factors, factors_in_graph
-from keras_gdrn.layers._scale_scope import (
-    ScaledLayer,
-    current_scales,
-    current_windows,
-    whole_maps,
-)
+from keras_gdrn.layers._convolution import on_pixels
 from keras_gdrn.layers._unfused import unfused
-from keras_gdrn.layers._windows import Windows
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
-class GaussDerConv(ScaledLayer):
+class GaussDerConv(keras.layers.Layer):
     """Convolution with learned combinations of Gaussian derivatives at one scale.
 
     `y = activation(Σ_α m(α) C_α σ^|α| (δ^α T(·; σ)) * x + b)`, with learned `C_α`
@@ -44,8 +36,8 @@ class GaussDerConv(ScaledLayer):
 
     Source: Perzanowski & Lindeberg, Eqs. gauss-der-layer and disc-gauss+central-diff;
     `C_α` counted as in Eq. gauss-der-layer. Departure: the kernels are not truncated;
-    instead each axis's operators are taken in low-rank form with a relative error of
-    at most `2 epsilon` in the spectral norm (see `kernels.axis_factors`).
+    wide ones are evaluated by few coefficients, with a relative error of at most
+    `2 epsilon` in the spectral norm (see `kernels.halves`).
 
     Args:
         filters: Number of output channels.
@@ -55,7 +47,7 @@ class GaussDerConv(ScaledLayer):
         separable: Whether to learn one filter per channel and mix channels after it.
         trainable_sigma: Whether σ is learned, from the initial value `sigma`.
         boundary: `"zero"` outside the image, or `"symmetric"` (half-sample mirror).
-        epsilon: Relative tolerance of the low-rank form, in (0, 1).
+        epsilon: Relative tolerance of wide kernels, in (0, 1).
         activation: Activation function, its name, or `None`.
         use_bias: Whether a bias is added.
         data_format: `"channels_last"`, `"channels_first"`, or `None` for Keras' own
@@ -139,7 +131,7 @@ class GaussDerConv(ScaledLayer):
                 f"Received: input_shape={tuple(input_shape)}"
             )
         spatial = self._spatial(tuple(input_shape))
-        check_reach(max(current_scales()) * self.sigma, spatial)
+        check_reach(self.sigma, spatial)
         self.indices = kernels.multi_indices(len(spatial), self.order, self.zero_order)
         self.input_spec = keras.InputSpec(
             ndim=len(input_shape), axes={channel_axis: channels}
@@ -160,40 +152,34 @@ class GaussDerConv(ScaledLayer):
                 autocast=False,
             )
 
-    def call(self, inputs):
-        return self.activation(self._convolved(inputs, bias=self.bias))
+    @property
+    def scale(self):
+        """σ, a number, or a tensor if it is learned."""
+        return ops.exp(self.log_sigma) if self.trainable_sigma else self.sigma
 
-    def without_bias(self, inputs):
-        """The convolution alone."""
-        return self._convolved(inputs)
+    def call(self, inputs, scales=(1.0,)):
+        """Of maps at the initial scales `scales`, those of one after those of another.
 
-    def normalized(self, inputs, gain, shift):
+        `ScaleChannels` gives them where maps are not on grids.
+        """
+        return self.activation(self.affine(inputs, scales, shift=self.bias))
+
+    def affine(self, inputs, scales=(1.0,), gain=None, shift=None):
         """`gain * y + shift` of the convolution `y`, at the price of the convolution.
 
         Args:
-            gain, shift: `(filters,)`.
+            inputs, scales: As for `call`.
+            gain, shift: `(filters,)`, or `None`.
         """
-        bias = shift if self.bias is None else self.bias * gain + shift
-        return self._convolved(inputs, gain, bias)
-
-    def _convolved(self, inputs, gain=None, bias=None):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        last = self.kernel if gain is None else self.kernel * gain
-        y = self._filtered(x, self._counted(last))
-        if self.separable:
-            y = y if self.depthwise_bias is None else y + self.depthwise_bias
-            y = _jets.pointwise(y, ops.convert_to_tensor(last))
-        y = unfused(y if bias is None else y + bias)
+        parts = ops.split(x, len(scales)) if len(scales) > 1 else [x]
+        ends = zip(parts, scales, strict=True)
+        maps = [on_pixels(self, part, scale, gain) for part, scale in ends]
+        y = ops.concatenate(maps) if len(maps) > 1 else maps[0]
+        y = unfused(y if shift is None else y + ops.cast(shift, y.dtype))
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
-
-    def _counted(self, kernel):
-        """`m(α) C_α`; of a separable layer, those of the first stage."""
-        jet = self.depthwise_kernel if self.separable else kernel
-        multinomials = [kernels.multinomial(alpha) for alpha in self.indices]
-        multinomials = ops.convert_to_tensor(multinomials, self.compute_dtype)
-        return jet * ops.reshape(multinomials, (-1,) + (1,) * (len(jet.shape) - 1))
 
     def quantize(self, mode=None, **kwargs):
         # `Model.quantize` warns by this, and goes on with the other layers.
@@ -253,30 +239,3 @@ class GaussDerConv(ScaledLayer):
             regularizer=self.bias_regularizer,
             constraint=self.bias_constraint,
         )
-
-    def _filtered(self, x, kernel):
-        """Of packed maps, as `ScaleChannels` hands them over, or of whole maps."""
-        entering, leaving = current_windows()
-        if entering is None or leaving is None:
-            whole = whole_maps(tuple(ops.shape(x)[1:-1]))
-            how = self._factors(whole, whole)
-            return _jets.filtered_maps(x, kernel, *how)
-        positions, *_, channels = ops.shape(x)
-        flat = ops.reshape(x, (positions, -1, channels))
-        y = _jets.filtered(flat, kernel, *self._factors(entering, leaving))
-        ones = (1,) * (len(x.shape) - 3)
-        return ops.reshape(y, (ops.shape(y)[0], -1, *ones, y.shape[-1]))
-
-    def _factors(self, entering: Windows, leaving: Windows) -> tuple:
-        """Those of all scales, the indices, and whether they are constants."""
-        static = all(isinstance(size, int) for size in entering.spatial)
-        windows = (entering, leaving)
-        asked = (self.sigma, *windows, self.order, self.boundary, self.epsilon)
-        if static and not self.trainable_sigma:
-            check_reach(max(entering.sigma0) * self.sigma, entering.spatial)
-            return constant_factors(*asked), self.indices, True
-        # At least float32: small σ and long axes need it.
-        dtype = "float64" if self.compute_dtype == "float64" else "float32"
-        learned = self.log_sigma if self.trainable_sigma else None
-        factors = factors_in_graph(*asked, dtype, self.separable, learned)
-        return factors, self.indices, False

@@ -5,9 +5,7 @@ from keras import ops
 
 from keras_gdrn.layers._arguments import another, check_data_format
 from keras_gdrn.layers._batch_normalization import batch_normalization
-from keras_gdrn.layers._jets import pointwise
-from keras_gdrn.layers._scale_scope import ScaledLayer, between, current_windows
-from keras_gdrn.layers._windows import cropped
+from keras_gdrn.layers._residual import residual
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
 _PROJECTIONS = {1: keras.layers.Conv1D, 2: keras.layers.Conv2D, 3: keras.layers.Conv3D}
@@ -23,7 +21,7 @@ _SHARED_WITH_PROJECTION = (
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
-class GaussDerResidualBlock(ScaledLayer):
+class GaussDerResidualBlock(keras.layers.Layer):
     """Two Gaussian derivative convolutions at one scale, and a skip connection.
 
     `M(x) = ReLU(skip(x) + BN(w_2 * ReLU(BN(w_1 * x))))`, where `w_1` and `w_2` are
@@ -119,21 +117,16 @@ class GaussDerResidualBlock(ScaledLayer):
             for layer in self._flatten_layers(include_self=False):
                 layer.trainable = False
 
-    def call(self, inputs, training=None):
+    def call(self, inputs, scales=(1.0,), training=None):
+        """Of maps at the initial scales `scales`, as `GaussDerConv`."""
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        entering, leaving = current_windows()
-        middle = leaving and leaving.before(self.sigma)
-        with between(entering, middle):
-            y = _normalized(self.conv1, self.bn1, x, training)
-        with between(middle, leaving):
-            y = _normalized(self.conv2, self.bn2, self.activation(y), training)
-        if entering is not None and leaving is not None:
-            x = cropped(x, entering, leaving)
-        if self.projection is not None:
-            x = self.projection_bn(self._projected(x), training=training)
-        y = self.activation(x + y)
+
+        def convolved(conv, maps, **how):
+            return [conv.affine(of_grid, scales, **how) for of_grid in maps]
+
+        (y,) = residual(self, [x], [x], convolved, training)
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
     def compute_output_shape(self, input_shape):
@@ -152,25 +145,3 @@ class GaussDerResidualBlock(ScaledLayer):
         if self.data_format == "channels_last":
             return tuple(shape)
         return (shape[0], *shape[2:], shape[1])
-
-    def _projected(self, x):
-        """The 1×…×1 convolution, as the matrix product that it is."""
-        layer = self.projection
-        y = pointwise(x, ops.reshape(layer.kernel, layer.kernel.shape[-2:]))
-        return y if layer.bias is None else y + layer.bias
-
-
-def _normalized(conv: GaussDerConv, normalization, x, training):
-    """Batch normalization of the convolution, without passes over maps for its bias.
-
-    In inference it is a part of the convolution's weights.
-    """
-    if conv.activity_regularizer is not None:
-        return normalization(conv(x), training=training)
-    if training:
-        bias = None if conv.bias is None else ops.convert_to_tensor(conv.bias)
-        return normalization(conv.without_bias(x), training=True, bias=bias)
-    deviation = ops.sqrt(normalization.moving_variance + normalization.epsilon)
-    gain = normalization.gamma / deviation
-    shift = normalization.beta - normalization.moving_mean * gain
-    return conv.normalized(x, *(ops.cast(v, conv.compute_dtype) for v in (gain, shift)))

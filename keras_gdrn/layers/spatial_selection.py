@@ -8,14 +8,12 @@ from keras_gdrn.layers._arguments import (
     check_rank,
 )
 from keras_gdrn.layers._maximum import maximum
-from keras_gdrn.layers._scale_scope import ScaledLayer, current_windows
-from keras_gdrn.layers._windows import central, maximal
 
 MODES = ("center", "max")
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
-class SpatialSelection(ScaledLayer):
+class SpatialSelection(keras.layers.Layer):
     """Selects one value from each feature map.
 
     `"center"`: the value at the central pixel, `F(x_center)`; along an axis of even
@@ -59,10 +57,6 @@ class SpatialSelection(ScaledLayer):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        windows, _ = current_windows()
-        if windows is not None:
-            select = maximal if self.mode == "max" else central
-            return select(x, windows)
         axes = range(1, len(x.shape) - 1)
         if self.mode == "max":
             return maximum(x, axis=tuple(axes))

@@ -22,9 +22,9 @@ class Architecture:
     """Arguments of `gauss_der_resnet` for a network.
 
     The `scale_pooling` of the paper's networks is the best of the three that it reports
-    for the dataset, their `subpixel` is `False` and their `head_initializer` is
-    `"he_uniform"`. To train one of them with one scale channel and central selection,
-    give `"positive"`: with He's weights it may lose classes (see `head_initializers`).
+    for the dataset, and their `head_initializer` is `"he_uniform"`. To train one of
+    them with one scale channel and central selection, give `"positive"`: with He's
+    weights it may lose classes (see `head_initializers`).
 
     Args:
         input_shape: Shape of an image, `(height, width, channels)`.
@@ -33,7 +33,7 @@ class Architecture:
         spatial_selection, head_initializer, zero_order, separable_blocks, residual: As
             `scale_channel`.
         boundary, epsilon: As `GaussDerConv`.
-        receptive_field, subpixel, density: As `ScaleChannels`.
+        density, receptive_field: As `ScaleChannels`.
     """
 
     input_shape: tuple[int, int, int]
@@ -50,9 +50,8 @@ class Architecture:
     residual: bool = True
     boundary: str = "zero"
     epsilon: float = 1e-3
-    receptive_field: float | str | None = "auto"
-    subpixel: bool = True
-    density: float | None = None
+    density: float | None = 1.0
+    receptive_field: float | None = 2.5
 
 
 _FASHION_MNIST = Architecture(
@@ -61,7 +60,6 @@ _FASHION_MNIST = Architecture(
     ratio=1.13,
     scale_dropout=0.2,
     head_initializer="he_uniform",
-    subpixel=False,
 )
 _CIFAR10 = Architecture(
     input_shape=(64, 64, 3),
@@ -69,7 +67,6 @@ _CIFAR10 = Architecture(
     ratio=1.2,
     scale_dropout=0.3,
     head_initializer="he_uniform",
-    subpixel=False,
 )
 _STL10 = Architecture(
     input_shape=(96, 96, 3),
@@ -80,7 +77,6 @@ _STL10 = Architecture(
     spatial_selection="max",
     head_initializer="he_uniform",
     zero_order=True,
-    subpixel=False,
 )
 
 OF_THE_PAPER = {

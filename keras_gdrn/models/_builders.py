@@ -130,10 +130,8 @@ def gauss_der_resnet(
     sigma0: Sequence[float],
     scale_pooling: str = "max",
     scale_dropout: float = 0.0,
-    receptive_field: float | str | None = "auto",
-    subpixel: bool = True,
-    tolerance: float | str | None = None,
-    density: float | None = None,
+    density: float | None = 1.0,
+    receptive_field: float | None = 2.5,
     name: str = "gauss_der_resnet",
     **channel,
 ) -> keras.Model:
@@ -150,14 +148,10 @@ def gauss_der_resnet(
         scale_pooling: `"max"`, `"logsumexp"` or `"average"`.
         scale_dropout: Probability with which a scale channel leaves the pooling in
             training.
-        receptive_field: How much of the maps is evaluated, as `ScaleChannels`; `None`
-            for whole maps, as in the paper.
-        subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
-            `ScaleChannels`; `False` for kernels on the pixels, as in the paper.
-        tolerance: How exactly the maps are evaluated, as `ScaleChannels`: `"exact"`
-            for comparisons with the paper.
-        density: Samples per σ of the evaluation on grids, as `ScaleChannels`; `None`
-            for kernels on the pixels.
+        density: Samples per σ of the grids on which maps are evaluated, as
+            `ScaleChannels`; `None` for whole maps on the pixels, as in the paper.
+        receptive_field: Half-width of the windows around the center, in standard
+            deviations of the effective receptive field; `None` for whole maps.
         **channel: Further arguments of `scale_channel`.
 
     Returns:
@@ -178,10 +172,8 @@ def gauss_der_resnet(
     scores = ScaleChannels(
         network,
         sigma0,
-        receptive_field,
-        subpixel,
-        tolerance,
         density,
+        receptive_field,
         name="scale_channels",
     )(image)
     pooling = ScalePooling(

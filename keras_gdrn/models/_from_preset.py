@@ -56,8 +56,8 @@ def from_preset(
     spatial_selection: str | None = None,
     scale_pooling: str | None = None,
     scale_dropout: float | None = None,
+    density: float | str | None = "kept",
     receptive_field: float | str | None = "kept",
-    subpixel: bool | str = "kept",
     dtype: str | keras.DTypePolicy | None = None,
 ) -> keras.Model:
     """A trained network; `architecture` builds untrained ones.
@@ -75,7 +75,7 @@ def from_preset(
             `gauss_der_resnet`.
         spatial_selection, scale_pooling, scale_dropout: As `gauss_der_resnet`.
             `spatial_selection="max"` looks for the object anywhere.
-        receptive_field, subpixel: As `gauss_der_resnet`; `"kept"` for its own.
+        density, receptive_field: As `gauss_der_resnet`; `"kept"` for its own.
         dtype: Policy of the scale channels, such as `"mixed_bfloat16"`; by default
             that in which it was saved, `"float32"` of the package's, whatever the
             global policy. Scores are in float32.
@@ -100,9 +100,9 @@ def from_preset(
         model = with_dtype(model, dtype)
     if input_shape is not None:
         model = with_input_shape(model, input_shape)
-    if (sigma0, receptive_field, subpixel) != (None, "kept", "kept"):
+    if (sigma0, density, receptive_field) != (None, "kept", "kept"):
         scales = only_layer(model, ScaleChannels).sigma0 if sigma0 is None else sigma0
-        model = with_sigma0(model, scales, receptive_field, subpixel)
+        model = with_sigma0(model, scales, density, receptive_field)
     pooling = {"mode": scale_pooling, "dropout": scale_dropout}
     model = _changed(model, SpatialSelection, {"mode": spatial_selection})
     model = _changed(model, ScalePooling, pooling)

@@ -70,10 +70,8 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
     options = {
         "network": layer.network,
         "sigma0": layer.sigma0,
-        "receptive_field": layer.receptive_field,
-        "subpixel": layer.subpixel,
-        "tolerance": layer.tolerance,
         "density": layer.density,
+        "receptive_field": layer.receptive_field,
         "name": layer.name,
         "dtype": layer.dtype_policy,
     }

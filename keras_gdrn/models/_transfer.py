@@ -21,10 +21,8 @@ from keras_gdrn.models._preprocess import Preprocess
 def with_sigma0(
     model: keras.Model,
     sigma0: Sequence[float],
-    receptive_field: float | str | None = "kept",
-    subpixel: bool | str = "kept",
-    tolerance: float | str | None = "kept",
     density: float | str | None = "kept",
+    receptive_field: float | str | None = "kept",
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
@@ -35,14 +33,7 @@ def with_sigma0(
         model: Functional model that applies a `ScaleChannels`, such as those of
             `gauss_der_resnet`.
         sigma0: The new initial scales σ_0.
-        receptive_field: How much of the maps is evaluated, as `ScaleChannels`: `None`
-            for whole maps; `"kept"` for what the model has.
-        subpixel: Whether channels with `σ_0 < 1` look between the pixels, as
-            `ScaleChannels`; `"kept"` for what the model does.
-        tolerance: How exactly the maps are evaluated, as `ScaleChannels`; `"kept"` for
-            what the model has.
-        density: Samples per σ of the evaluation on grids, as `ScaleChannels`: `None`
-            for kernels on the pixels; `"kept"` for what the model has.
+        density, receptive_field: As `ScaleChannels`; `"kept"` for what the model has.
 
     Returns:
         Functional model like `model`, with these scale channels.
@@ -59,15 +50,8 @@ def with_sigma0(
             "channel is wrapped by `ScaleChannels(channel, sigma0)`. "
             f"Received: model={model.name!r} with no such layer"
         )
-    given = {
-        "receptive_field": receptive_field,
-        "subpixel": subpixel,
-        "tolerance": tolerance,
-        "density": density,
-    }
+    given = {"density": density, "receptive_field": receptive_field}
     changes = {name: value for name, value in given.items() if value != "kept"}
-    if changes.get("density") is not None:  # has no tolerance
-        changes.setdefault("tolerance", None)
 
     def rescaled(layer):
         if isinstance(layer, ScaleChannels):

@@ -64,12 +64,9 @@ def _renamed(config: dict[str, Any]) -> Any:
 def _ignore_what_has_no_effect(layers: list[dict[str, Any]]) -> None:
     """So that one training of one scale channel serves networks of many kinds.
 
-    Whatever pools it, it is the same; and from σ_0 = 1 on it has no pixels between
-    pixels.
+    Whatever pools it, it is the same.
     """
     of_kind = {layer["class_name"]: layer["config"] for layer in layers}
     sigma0 = of_kind.get("ScaleChannels", {}).get("sigma0", [])
     if len(sigma0) == 1 and "ScalePooling" in of_kind:
         of_kind["ScalePooling"].update(mode="max", dropout=0.0)
-    if sigma0 and min(sigma0) >= 1:
-        del of_kind["ScaleChannels"]["subpixel"]

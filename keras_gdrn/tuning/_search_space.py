@@ -43,7 +43,7 @@ class SearchSpace:
         sigma0_spacing: Ratio of successive initial scales σ_0 > 1.
         sigma0_range: The lowest σ_0, in pixels, and the highest that is allowed. Not a
             set: it is not searched.
-        subpixel: As `ScaleChannels`; by default it is not searched.
+        density: As `ScaleChannels`; by default it is not searched.
         learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
@@ -63,7 +63,7 @@ class SearchSpace:
     scale_dropout: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3)
     sigma0_spacing: tuple[float, ...] = (2**0.25, 2**0.5, 2.0)
     sigma0_range: tuple[float, float] = (SIX_SCALES[0], SIX_SCALES[-1])
-    subpixel: tuple[bool, ...] = (False,)
+    density: tuple[float, ...] = (1.0,)
     learning_rate: tuple[float, ...] = (0.0025, 0.005, 0.01, 0.02)
     weight_decay: tuple[float, ...] = (0.0125, 0.025, 0.05)
     label_smoothing: tuple[float, ...] = (0.0, 0.1)
@@ -109,7 +109,7 @@ class SearchSpace:
         """The arguments of `gauss_der_resnet` that `hp` chooses."""
         names = ("ratio", "scale_pooling", "spatial_selection", "order")
         chosen = self._chosen(hp, *names, "scale_dropout", "blocks", "zero_order")
-        chosen |= self._chosen(hp, "subpixel", "stem_width")
+        chosen |= self._chosen(hp, "density", "stem_width")
         blocks, widths = chosen.pop("blocks"), [chosen.pop("stem_width")]
         for block in range(1, max(self.blocks) + 1):
             # The choice is made for any number of blocks, so that the space contains

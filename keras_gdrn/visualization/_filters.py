@@ -72,7 +72,7 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
         layer: Built `GaussDerConv` of two spatial dimensions.
         sigma0: Initial scale σ_0 of the scale channel; `σ` is `sigma0` times the
             layer's scale, the learned one where it is trained. Filters are those on the
-            pixels, also where `subpixel=True` takes others for `σ_0 < 1`.
+            pixels, as the paper has them.
 
     Returns:
         A float64 array `(size, size, channels, filters)`, or `(size, size, channels)`

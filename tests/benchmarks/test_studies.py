@@ -26,7 +26,7 @@ def views(studies):
     """Of 28×28 pixels, or other ones: `(scale, image, row, column, channel)`."""
 
     def at_scales(images, *scales, size=28):
-        maps = ScaleChannels(studies("foveation").Foveation(size), scales)(images)
+        maps = ScaleChannels(studies("foveation").Foveation(size), scales, None)(images)
         return np.moveaxis(keras.ops.convert_to_numpy(maps), 1, 0)
 
     return at_scales
@@ -150,7 +150,7 @@ def test_networks_have_about_as_many_weights(peers, task, mode):
     channel = networks["gauss_der"].get_layer("scale_channels").network
     assert channel.get_layer("spatial_selection").mode == mode
     finest = [networks[name].get_layer("scale_channels") for name in peers.OURS]
-    assert [layer.subpixel for layer in finest] == [True, False]
+    assert [layer.density for layer in finest] == [1.0, None]
 
 
 @pytest.mark.slow

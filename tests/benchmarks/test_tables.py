@@ -15,14 +15,15 @@ def percentages(cells):
 
 
 @pytest.mark.slow
-def test_the_error_falls_with_the_scale_and_few_answers_change(table_of):
-    little = ("--images", 12, "--factor", 1.5)
-    table = table_of("studies/covariance.py", "scores", *little)
-    scales, _, natural, _, _, bicubic, same, *_ = zip(*table, strict=True)
-    assert scales == ("0.5", "1", "2")
-    assert np.all(np.diff(percentages(natural)) < 0)
-    assert percentages(bicubic)[1] < percentages(natural)[1] / 2
-    assert min(percentages(same)) > 80
+def test_grids_are_covariant_and_kernels_on_the_pixels_are_less(table_of):
+    little = ("studies/covariance.py", "scores", "--images", 12, "--factor", 1.5)
+    errors = []
+    for table in (table_of(*little), table_of(*little, "--pixels")):
+        scales, _, natural, _, _, _, same, *_ = zip(*table, strict=True)
+        assert scales == ("0.5", "1", "2")
+        assert min(percentages(same)) > 80
+        errors.append(percentages(natural))
+    assert max(errors[0]) < 6 and errors[1][0] > 5 * errors[0][0]
 
 
 @pytest.mark.slow
@@ -32,11 +33,6 @@ def test_every_layer_and_size_has_a_row(table_of):
     layers, *errors = zip(*table, strict=True)
     assert layers == ("stem_conv", *(f"block{k}" for k in range(1, 5)), "head")
     assert np.all(np.diff([*map(percentages, errors)], axis=0) < 0)
-    for _, *row in table_of("studies/covariance.py", "finer", "--images", 10):
-        *accuracies, same_between, between, same_finer, finer = percentages(row)
-        assert min(*accuracies, same_between, same_finer) > 80
-        for change in (between, finer):
-            assert 1 < change < 100  # on the same grid, or of other images
 
 
 @pytest.mark.slow
@@ -45,8 +41,9 @@ def test_windows_change_less_the_wider_they_are(table_of):
     extents, sizes, changes, *_ = zip(*table, strict=True)
     assert extents == ("2", "2.5", "3", "3.5", "5") * 3
     assert sizes[::5] == ("0.5", "1", "2")
-    changes = np.reshape(percentages(changes), (3, 5))
-    assert np.all(changes[:, 2] > 0) and np.all(5 * changes[:, 2] < changes[:, 0])
+    # Of size factor 2 the object reaches the edge, beyond which whole maps mirror.
+    changes = np.reshape(percentages(changes), (3, 5))[:2]
+    assert np.all(changes[:, 2] > 0) and np.all(3 * changes[:, 2] < changes[:, 0])
 
 
 @pytest.mark.slow

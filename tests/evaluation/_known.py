@@ -7,7 +7,6 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.layers._scale_scope import current_scales
 
 CLASSES = 3
 SIGMA0 = (0.5, 1.0, 2.0)
@@ -20,9 +19,9 @@ class KnowsItsScale(keras.layers.Layer):
     for the other classes.
     """
 
-    def call(self, images):
-        parts = ops.split(images, len(current_scales()), axis=0)
-        scored = zip(parts, current_scales(), strict=True)
+    def call(self, images, scales=(1.0,)):
+        parts = ops.split(images, len(scales), axis=0)
+        scored = zip(parts, scales, strict=True)
         return ops.concatenate([self._scores(part, s) for part, s in scored], axis=0)
 
     def _scores(self, images, sigma0):
@@ -36,7 +35,7 @@ class KnowsItsScale(keras.layers.Layer):
 @functools.cache  # nothing changes it, so what is compiled is compiled once
 def network(pooling="max", after=None, **options):
     image = keras.Input((2,))
-    x = ScaleChannels(KnowsItsScale(), SIGMA0)(image)
+    x = ScaleChannels(KnowsItsScale(), SIGMA0, density=None)(image)
     x = ScalePooling(pooling, **options)(x)
     return keras.Model(image, x if after is None else after(x))
 

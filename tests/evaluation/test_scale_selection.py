@@ -66,7 +66,7 @@ def test_leaves_the_model_as_it_was_also_if_it_shares_layers():
 def test_uses_the_weights_of_other_layers():
     image = keras.Input((2,))
     double_size = keras.layers.Dense(2, use_bias=False)
-    x = ScaleChannels(KnowsItsScale(), SIGMA0)(double_size(image))
+    x = ScaleChannels(KnowsItsScale(), SIGMA0, density=None)(double_size(image))
     model = keras.Model(image, ScalePooling()(x))
     double_size.set_weights([np.diag([1.0, 2.0])])
     found = scale_selection_histogram(model, sized(1.0))
@@ -92,7 +92,7 @@ def test_labels_may_be_missing_but_then_all_of_them():
 @pytest.mark.seen_on_tensorflow("models are looked at by Python")
 def test_models_of_another_kind():
     image = keras.Input((2,))
-    x = ScaleChannels(KnowsItsScale(), SIGMA0)(image)
+    x = ScaleChannels(KnowsItsScale(), SIGMA0, density=None)(image)
     for model, message in (
         (keras.Model(image, keras.layers.Dense(3)(image)), "`ScaleChannels`.* 0"),
         (keras.Model(image, keras.layers.Flatten()(x)), "one `ScalePooling`.* 0"),

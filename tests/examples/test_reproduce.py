@@ -104,20 +104,18 @@ def test_every_network_can_be_built(paper):
         assert model.output_shape == (None, network.classes)
 
 
-@pytest.mark.parametrize(
-    ("extent", "expected"), [("auto", "auto"), ("3", 3.0), ("whole", None)]
-)
+@pytest.mark.parametrize(("extent", "expected"), [("3", 3.0), ("whole", None)])
 def test_options_replace_what_the_budget_says(
     extent, expected, module, reproduce, tmp_path, monkeypatch
 ):
     module.run = mock.Mock()
     monkeypatch.setattr(module.Source, "look_up", lambda *_: "")
-    others = "--head-initializer he_uniform --subpixel --canvas 28 --widths 4 6 6"
+    others = "--head-initializer he_uniform --density pixels --canvas 28 --widths 4 6 6"
     command = f"mnist --out run --receptive-field {extent} {others}"
     reproduce(*command.split())
     network = json.loads(json.dumps(vars(module.run.call_args.args[1].network)))
     wanted = {"receptive_field": expected, "head_initializer": "he_uniform"}
-    wanted |= {"subpixel": True, "input_shape": [28, 28, 1], "widths": [4, 6, 6]}
+    wanted |= {"density": None, "input_shape": [28, 28, 1], "widths": [4, 6, 6]}
     assert wanted.items() <= network.items()
     settings = json.loads((tmp_path / "run/settings.json").read_text("utf-8"))
     assert settings["network"] == network

@@ -45,8 +45,7 @@ REFUSED = [
     ([ScaleChannels], "sigma0", ([], [0.0], [1.0, math.inf], 2.0, None, "12", [True])),
     ([ScaleChannels], "network", (None, "conv", GaussDerConv, math.sqrt)),
     ([ScaleChannels], "receptive_field", (0, -1.0, math.nan, math.inf, True, "wide")),
-    ([ScaleChannels], "tolerance", (0, 0.5, -1.0, math.nan, True, "close")),
-    ([ScaleChannels], "subpixel", ("yes", None)),
+    ([ScaleChannels], "density", (0, -1.0, math.nan, math.inf, True, "fine")),
 ]
 
 
@@ -164,18 +163,19 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize("receptive_field", ["auto", None])
+@pytest.mark.parametrize("density", [1.0, None])
 @pytest.mark.parametrize(("size", "maps", "network"), MAPS.values(), ids=MAPS)
-def test_scales_beyond_the_maps_when_it_is_built(size, maps, network, receptive_field):
+def test_scales_beyond_the_maps_when_it_is_built(size, maps, network, density):
     image, network = keras.Input((size, size, 3)), network()
-    layer = ScaleChannels(network, [0.5, maps / 2 + 1], receptive_field)
+    density = None if maps < size else density  # pooled
+    layer = ScaleChannels(network, [0.5, maps / 2 + 1], density)
     # Keras puts in front of it in which layer that was.
     with refuses(rf"(?s)sigma={maps + 2} for an image of \({maps}, {maps}\)"):
         layer(image)
-    assert ScaleChannels(network, [0.5, 1.0], receptive_field)(image).shape[1] == 2
+    assert ScaleChannels(network, [0.5, 1.0], density)(image).shape[1] == 2
 
 
-@pytest.mark.parametrize("receptive_field", ["auto", None])
+@pytest.mark.parametrize("density", [1.0, None])
 @pytest.mark.parametrize(
     ("network", "known"),
     [
@@ -185,19 +185,22 @@ def test_scales_beyond_the_maps_when_it_is_built(size, maps, network, receptive_
         (lambda: GaussDerResidualBlock(3, 1.0), "None, None, 3"),
     ],
 )
-def test_network_for_other_images(network, known, receptive_field):
+def test_network_for_other_images(network, known, density):
     network = network()
     network(keras.Input((8, 8, 3)))
     for shape in ((8, 8, 1), (8, 3)):
         received = re.escape(str((None, *shape)))
         with refuses(rf"built for .*\(None, {known}\).*input_shape={received}"):
-            ScaleChannels(network, [1.0], receptive_field)(keras.Input(shape))
+            ScaleChannels(network, [1.0], density)(keras.Input(shape))
 
 
 @pytest.mark.parametrize("network", [keras.layers.Dense(3), SpatialSelection()])
 def test_network_without_gaussian_derivatives(network):
+    image = keras.Input((8, 8, 3))
+    with refuses("no layer of it is a Gaussian derivative layer"):
+        ScaleChannels(network, [1.0, 2.0])(image)
     with pytest.warns(UserWarning, match="of Gaussian derivative layers, and .* none"):
-        ScaleChannels(network, [1.0, 2.0])(keras.Input((8, 8, 3)))
+        ScaleChannels(network, [1.0, 2.0], density=None)(image)
 
 
 def test_nested_scale_channels():
@@ -219,7 +222,7 @@ def test_network_of_several_outputs():
     both = keras.Model(image, [maps, SpatialSelection()(maps)])
     with refuses("one output.*network='functional.*' with 2 outputs"):
         ScaleChannels(both, [1.0, 2.0])
-    with refuses("one output.*network='two' with 2 outputs"):
+    with refuses("its layer 'two' has 2 outputs"):
         ScaleChannels(Two(name="two"), [1.0, 2.0])(image)
 
 

@@ -1,61 +1,24 @@
 """However a layer is evaluated, it is the same linear map, with its own gradient.
 
-Fine scales are smoothed and convolved, coarse ones are products in few coefficients,
-and along a long axis these are products with sparse matrices, tile by tile.
+Maps are smoothed and convolved, or mixed in few coefficients; along a long axis
+matrices are sparse, and multiplied tile by tile.
 """
-
-import gc
-import weakref
 
 import keras
 import numpy as np
 import pytest
-import scipy.sparse
 from keras import ops
 
 from keras_gdrn import kernels
-from keras_gdrn.layers import GaussDerConv, _jets
-from keras_gdrn.layers._fine_scales import is_fine
-from keras_gdrn.layers._spectral import spectral_operators
-from keras_gdrn.layers._tiles import _tiles
+from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.layers._matrices import sampling, smoothing
+from keras_gdrn.layers._products import _tiles
 from tests import _reference
 from tests._cases import cases
 from tests._gradients import gradients
 from tests.layers._contract import assert_near, randomize
 
-
-def is_applied(shape: tuple, sigma=1.0, order=2, boundary="zero", separable=False):
-    """Whether a layer smooths images of this shape and convolves them."""
-    axes = [kernels.axis_factors(n, sigma, order, boundary, 1e-3) for n in shape]
-    return is_fine(axes, np.ones((5, 3) if separable else (5, 3, 2)))
-
-
-def test_which_scales_are_fine():
-    assert is_applied((64,)) and is_applied((64, 64)) and is_applied((300, 300))
-    assert is_applied((64, 64), boundary="symmetric", order=1)
-    # Long kernels have better ways.
-    assert is_applied((64, 64), sigma=2.4) and is_applied((300, 300), sigma=2.4)
-    assert not is_applied((300, 300), sigma=2.6)
-    assert not is_applied((64, 64), sigma=6.0)
-    assert not is_applied((8, 64))  # narrower than the kernel
-    assert not is_applied((64, 64), order=3)
-    assert not is_applied((64, 64), separable=True)
-    assert not is_applied((16, 16, 16))
-
-
-def test_which_scales_are_fine_in_networks_that_leave_something_out():
-    """The tolerance of a network that looks anywhere changes nothing in whole maps."""
-    samples = kernels.Samples(64, least_weight=0.04)
-    axis = (64, 1.0, 2, "zero", 0.03)
-    assert kernels.axis_factors(*axis, samples, samples).composed
-    # Few coefficients are faster.
-    assert not kernels.axis_factors(64, 2.4, 2, "zero", 0.03).composed
-    seen = kernels.Samples(64, influence=9.0)
-    assert not kernels.axis_factors(*axis, samples, seen).composed
-    assert not kernels.axis_factors(*axis, samples, samples, step=0.7).composed
-
-
-# Shape, σ, order. Beyond σ = 2.5 and order 2 nothing is fine.
+# Shape, σ, order.
 MAPS = {
     "fine, line": ((40,), 0.5, 2),
     "fine": ((33, 40), 2.0, 2),
@@ -113,58 +76,47 @@ def test_gradient_takes_the_number_of_filters_from_the_kernel():
     assert np.isfinite(history.history["loss"][0])
 
 
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="compiled on JAX alone")
-def test_only_the_bounded_cache_keeps_factors():
-    """A search builds hundreds of networks: what they were evaluated by is let go."""
-    axis = kernels.axis_factors(7, 1.234, 2, "zero", 0.05)
-    found = weakref.ref(axis)
-    indices = kernels.multi_indices(1, 2)
-    x, kernel = ops.ones((7, 1, 2)), ops.ones((len(indices), 2, 3))
-    assert _jets.filtered(x, kernel, ((axis,),), indices).shape == (7, 1, 3)
-    del axis
-    kernels.axis_factors.cache.clear()
-    gc.collect()
-    assert found() is not None
-    _jets._compiled.cache_clear()
-    gc.collect()
-    assert found() is None
+def test_which_layers_have_few_coefficients():
+    def have(size, sigma):
+        return kernels.halves(size, sigma, 2, "zero", 1e-3) is not None
+
+    assert have(64, 6.0) and have(300, 4.0) and have(4096, 3.0)
+    assert not have(64, 2.7) and not have(8, 1.0)
 
 
 @pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
 def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
     def products(size):
-        factors = kernels.axis_factors(size, 6.0, 2, boundary, 1e-3)
-        forms = factors.jets, factors.late.jets
-        return [_tiles(matrices)[1].size / size for matrices in forms]
+        halves = kernels.halves(size, 6.0, 2, boundary, 1e-3)
+        narrow = kernels.smoothing(size, size + 2, 1.0, boundary)
+        matrices = [*halves.analysis, *halves.synthesis, narrow]
+        return [_tiles(matrix)[0].size / size for matrix in matrices]
 
     np.testing.assert_allclose(products(4096), products(1024), rtol=0.15)
 
 
-@pytest.mark.parametrize("outputs", [64, 255, 257])  # 257 is prime
-def test_tiles_leave_no_rest_where_they_need_not(outputs):
-    matrix = scipy.sparse.eye_array(outputs).tocsr()
-    _, tiles, rows, _ = _tiles([matrix])[1].shape
-    assert 0 <= tiles * rows - outputs < rows
-    assert tiles * rows == outputs or outputs == 257
-
-
-# Operators that are made inside the graph
+# Matrices that are made inside the graph
 
 SCALES = [(64, 0.5), (65, 6.0), (192, 20.0)]
 
 
 @pytest.mark.parametrize("boundary", cases(kernels.BOUNDARIES, ["symmetric"]))
 @pytest.mark.parametrize(("size", "sigma"), cases(SCALES, SCALES[:1]))
-def test_operators_of_the_graph_are_precise_in_float32(size, sigma, boundary):
-    """Nothing is differenced after rounding: no order loses digits to cancellation."""
-    graph = spectral_operators(
-        *(size, ops.convert_to_tensor((sigma / 2, sigma), "float32"), 4),
-        mirrored=boundary == "symmetric",
-        reach=kernels.support_radius(sigma),
-        dtype="float32",
-    )
-    for order, of_scales in enumerate(graph):
-        for scale, actual in zip((sigma / 2, sigma), of_scales, strict=True):
-            expected = kernels.axis_operator(size, scale, order, boundary)
-            atol = 1e-5 * max(np.abs(expected).max(), 0.01)
-            np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+def test_smoothing_of_the_graph_is_precise_in_float32(size, sigma, boundary):
+    learned = ops.convert_to_tensor(sigma, "float32")
+    actual = smoothing(size, size + 2, learned, "float32", boundary, sigma)
+    expected = kernels.smoothing(size, size + 2, sigma, boundary)
+    atol = 1e-5 * max(np.abs(expected).max(), 0.01)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("boundary", cases(kernels.BOUNDARIES, ["symmetric"]))
+@pytest.mark.parametrize("sigma", [0.4, 2.0])
+def test_sampling_of_the_graph_is_that_of_kernels(sigma, boundary):
+    expected = kernels.sampling(40, 33, 0.7, sigma, boundary)
+    learned = ops.convert_to_tensor(sigma, "float32")
+    actual = sampling(40, 33, 0.7, learned, boundary, sigma / 2)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
+    pixels = ops.convert_to_tensor(40)  # as if only the graph knew
+    actual = sampling(pixels, 33, 0.7, sigma, boundary)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=3e-5)

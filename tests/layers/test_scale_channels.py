@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from keras import layers
 
-from keras_gdrn import kernels
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
     ScaleChannels,
     SpatialSelection,
 )
-from keras_gdrn.layers._scale_scope import current_scales
 from tests._cases import cases
 from tests._gradients import DTYPE, assert_gradients_are_slopes
 from tests.layers._contract import (
@@ -63,8 +61,8 @@ def sequential(scale=1.0):
 class Twice(GaussDerConv):
     """A layer of one's own."""
 
-    def call(self, inputs):
-        return 2 * super().call(inputs)
+    def call(self, inputs, scales=(1.0,)):
+        return 2 * super().call(inputs, scales)
 
 
 def own(scale=1.0):
@@ -82,13 +80,14 @@ def windowed():
 NETWORKS = [convolution, nested, sequential, own]
 
 
-def channels(network, *options):
-    return lambda **kwargs: ScaleChannels(network(), (0.5, 2.7), *options, **kwargs)
+def channels(network, **options):
+    return lambda **kw: ScaleChannels(network(), (0.5, 2.7), **options, **kw)
 
 
 BIASES = ("conv1/bias", "conv2/bias", "projection/bias", "stem/bias")
 CASES = {
     "layer": Case(channels(convolution), SHAPE, 5 * 3 * 4 + 4),
+    "as the paper": Case(channels(convolution, density=None), SHAPE, 5 * 3 * 4 + 4),
     "functional": Case(
         channels(lambda: functional(shape=(None, None, 3))),
         SHAPE,
@@ -97,7 +96,7 @@ CASES = {
         without_gradient=BIASES,
     ),
     "windows": Case(
-        channels(windowed, 1.5, True, 0.02),
+        channels(windowed, density=1.5, receptive_field=2.0),
         SHAPE,
         64 + 8 + (5 * 7 * 3 + 6 + 12) + (12 + 3 + 6),
         without_gradient=BIASES,
@@ -113,8 +112,7 @@ def test_contract(case, check):
 
 
 def built(network, scales=SCALES):
-    # Whole maps; windows have tests of their own.
-    layer = ScaleChannels(network(), scales, receptive_field=None)
+    layer = ScaleChannels(network(), scales, density=None)
     layer.build((None, *SHAPE))
     randomize(layer)
     return layer
@@ -135,39 +133,16 @@ def test_channel_is_the_network_at_its_scale_with_its_weights(network):
             assert_near(layer.network(IMAGES), channel, 1e-4)
 
 
-@pytest.mark.parametrize("trainable_sigma", [False, True])
-@pytest.mark.parametrize("boundary", cases(kernels.BOUNDARIES, ["symmetric"]))
-def test_between_the_pixels_a_channel_is_its_convolution(boundary, trainable_sigma):
-    """With one filter for each derivative, against NumPy."""
-    scales = (0.5**1.5, 0.5, 1.0, 2.0)
-    options = {"boundary": boundary, "trainable_sigma": trainable_sigma}
-    conv = GaussDerConv(1, 1.2, 1, use_bias=False, epsilon=1e-6, **options)
-    layer = ScaleChannels(conv, scales, subpixel=True)
-    layer.build((None, *SHAPE))
-    down = np.zeros((2, 3, 1))
-    down[0, 0] = 1  # the derivative along the first axis, of the first channel
-    conv.kernel.assign(down)
-    maps = np.moveaxis(numpy(layer(IMAGES)), 1, 0)
-    for scale, actual in zip(scales, maps, strict=True):
-        along, across = (
-            kernels.axis_operator(size, 1.2 * scale, order, boundary, min(scale, 1))
-            for size, order in zip(SHAPE, (1, 0), strict=False)
-        )
-        expected = along @ IMAGES[..., 0] @ across.T
-        np.testing.assert_allclose(actual[..., 0], expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["whole maps", "learned", "windows"])
+@pytest.mark.parametrize("kind", ["pixels", "whole maps", "learned", "windows"])
 def test_gradients_sum_over_the_channels(kind):
-    """Also between the pixels; on windows with few coefficients and coarse samples."""
     keras.config.set_dtype_policy(DTYPE)
     options = {"activation": "tanh", "trainable_sigma": kind == "learned"}
     network = GaussDerConv(3, 1.2, **options)
     if kind == "windows":
-        second = GaussDerConv(2, 1.5, epsilon=0.05)
+        second = GaussDerConv(2, 1.5)
         network = keras.Sequential([network, second, SpatialSelection()])
-    field, scales = (1.5, (1.0, 4.0)) if kind == "windows" else (None, (0.5, 1.0, 2.7))
-    layer = ScaleChannels(network, scales, field, subpixel=True)
+    density = None if kind == "pixels" else 1.0
+    layer = ScaleChannels(network, (0.5, 1.0, 2.7), density)
     layer.build((None, *SHAPE))
     randomize(layer)
     assert_gradients_are_slopes(layer, IMAGES)
@@ -175,7 +150,7 @@ def test_gradients_sum_over_the_channels(kind):
 
 @pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
 def test_training_reaches_the_layers_inside():
-    layer = ScaleChannels(layers.Dropout(0.5), SCALES)
+    layer = ScaleChannels(layers.Dropout(0.5), SCALES, density=None)
     x = np.ones((4, 100), "float32")
     np.testing.assert_array_equal(layer(x)[:, 0], x)
     dropped = numpy(layer(x, training=True)) == 0
@@ -204,17 +179,6 @@ def test_output_dtype_is_that_of_the_network():
     assert keras.backend.standardize_dtype(layer(IMAGES).dtype) == "float32"
 
 
-def test_layers_outside_are_at_scale_one_also_after_an_error():
-    assert current_scales() == (1.0,)
-    with pytest.raises(ValueError, match="`sigma`"):
-        built(convolution, [1.0, 99.0])
-    assert current_scales() == (1.0,)
-    layer = built(convolution, [1.0, 2.0])
-    with pytest.raises(ValueError, match="`sigma`"):
-        layer(IMAGES[:, :1, :1])
-    assert current_scales() == (1.0,)
-
-
 def test_summary_shows_the_layers_inside(capsys, tmp_path):
     network = keras.Sequential([GaussDerConv(3, 1.0, name="inside")])
     image = keras.Input((8, 8, 3))
@@ -228,9 +192,9 @@ def test_summary_shows_the_layers_inside(capsys, tmp_path):
 
 
 @pytest.mark.seen_on_tensorflow("configurations are the same")
-def test_options_have_defaults_in_old_files():
-    config = ScaleChannels(convolution(), SCALES, 2.0, True, 0.02).get_config()
-    for name in ("receptive_field", "subpixel", "tolerance"):
-        del config[name]
-    old = ScaleChannels.from_config(config)
-    assert (old.receptive_field, old.subpixel, old.tolerance) == (None, False, None)
+def test_a_network_of_another_evaluation_is_refused():
+    config = ScaleChannels(convolution(), SCALES).get_config()
+    del config["density"]
+    for old in (config, {**config, "density": None, "subpixel": True}):
+        with pytest.raises(ValueError, match="weights belong to another evaluation"):
+            ScaleChannels.from_config(dict(old))

@@ -19,12 +19,16 @@ conv = partial(GaussDerConv, 3, **EXACT)
 
 
 def channels(network, *arguments, **options):
-    options = {"tolerance": 1e-12, "dtype": "float64", **options}
-    return ScaleChannels(network, *arguments, **options)
+    return ScaleChannels(network, *arguments, **{"dtype": "float64", **options})
 
 
-def channel():
-    return scale_channel((None, None, 2), 3, [4, 5], 1.3, epsilon=1e-12)
+def channel(**options):
+    return scale_channel((None, None, 2), 3, [4, 5], 1.3, epsilon=1e-12, **options)
+
+
+def maps():
+    whole = channel(boundary="symmetric")
+    return keras.Model(whole.input, whole.get_layer("head").output)
 
 
 CASES = {
@@ -38,15 +42,19 @@ CASES = {
         [(9, 14), (12, 5)],
         lambda: conv(1.3, boundary="symmetric", trainable_sigma=True),
     ),
-    "scales": ([(40, 40)], lambda: channels(conv(1.2), (1.0, 4.0, 0.5))),
-    "windows": ([(24, 17), (7, 30)], lambda: channels(channel(), (0.5, 2.0), 2.0)),
-    "between the pixels": (
-        [(14, 11)],
-        lambda: channels(channel(), (0.5, 2.0), 2.0, subpixel=True),
+    "paper's scales": (
+        [(40, 40)],
+        lambda: channels(conv(1.2), (1.0, 4.0, 0.5), density=None),
     ),
+    "windows": ([(24, 17), (7, 30)], lambda: channels(channel(), (0.5, 2.0))),
+    "maximum": (
+        [(24, 17)],
+        lambda: channels(channel(spatial_selection="max"), (0.5, 2.0)),
+    ),
+    "maps": ([(14, 11)], lambda: channels(maps(), (0.5, 2.0))),
 }
-# How many scales are smoothed and then convolved.
-CONVOLVED = {"fine": 1, "scales": 2}
+# Of a table in single precision; otherwise the same to rounding.
+TOLERANCES = dict.fromkeys(("windows", "maximum", "maps"), 3e-5)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -69,11 +77,8 @@ def test_values_and_gradients_are_those_of_known_sizes(name):
 
     signature = [tf.TensorSpec((*unknown, 2), "float64")]
     graph = tf.function(differentiated, input_signature=signature)
-    operations = graph.get_concrete_function().graph.get_operations()
-    types = [operation.type for operation in operations]
-    assert types.count("Conv2DBackpropFilter") == CONVOLVED.get(name, 0)
     for shape in shapes:
         x = tf.constant(np.random.default_rng(0).normal(size=(2, *shape, 2)))
         for found, known in zip(graph(x), differentiated(x), strict=True):
             error = np.abs(found - known).max()
-            assert error <= 1e-7 * np.abs(known).max()
+            assert error <= TOLERANCES.get(name, 1e-6) * np.abs(known).max()

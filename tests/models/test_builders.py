@@ -67,7 +67,7 @@ def test_network_is_its_channels_pooled():
     model = gauss_der_resnet(**NETWORK, scale_pooling="logsumexp")
     randomize(model)
     channel = model.get_layer("scale_channels").network
-    scores = ScaleChannels(channel, NETWORK["sigma0"], subpixel=True)(IMAGES)
+    scores = ScaleChannels(channel, NETWORK["sigma0"])(IMAGES)
     expected = np.log(np.sum(np.exp(numpy(scores)), axis=1))
     np.testing.assert_allclose(numpy(model(IMAGES)), expected, rtol=1e-5)
 

@@ -103,12 +103,12 @@ def test_card_and_page_tell_what_is_there(name):
 
 @of_files
 def test_other_images_and_scales_keep_the_weights(digits):
-    changes = {"scale_pooling": "average", "scale_dropout": 0.5, "subpixel": False}
+    changes = {"scale_pooling": "average", "scale_dropout": 0.5, "density": 0.9}
     changes |= {"spatial_selection": "max", "receptive_field": None}
     model = from_preset("digits", input_shape=(56, 48, 1), **changes)
     assert model.input_shape == (None, 56, 48, 1)
     channels = model.get_layer("scale_channels")
-    assert (channels.subpixel, channels.receptive_field) == (False, None)
+    assert (channels.density, channels.receptive_field) == (0.9, None)
     assert channels.sigma0 == digits.get_layer("scale_channels").sigma0
     assert channels.network.get_layer("spatial_selection").mode == "max"
     pooling = model.get_layer("scale_pooling")
@@ -118,7 +118,7 @@ def test_other_images_and_scales_keep_the_weights(digits):
     images = np.zeros((1, 56, 48, 1), "uint8")
     assert np.isfinite(model.predict(images, verbose=0)).all()
     single = from_preset("digits", sigma0=[1.0]).get_layer("scale_channels")
-    assert (single.sigma0, single.subpixel) == ((1.0,), True)
+    assert (single.sigma0, single.density) == ((1.0,), 1.0)
 
 
 def channel_of(model):

@@ -75,24 +75,23 @@ def test_unknown_sizes(model):
 
 
 @of_graphs
-@pytest.mark.parametrize("extent", ["auto", None, 2.0])
+@pytest.mark.parametrize("extent", [None, 2.0])
 def test_options_and_policies_are_kept(extent):
     """Also that the scores are float32 under a mixed policy."""
     keras.config.set_dtype_policy("mixed_bfloat16")
-    options = {"scale_dropout": 0.2, "receptive_field": extent, "tolerance": 0.02}
-    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, subpixel=True, **options)
+    options = {"scale_dropout": 0.2, "receptive_field": extent, "density": 0.8}
+    model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, **options)
     keras.config.set_dtype_policy("float32")
     changed = (with_sigma0(model, [1.0, 2.0]), with_input_shape(model, (16, 16, 3)))
     for each in (model, *changed):
         pooling, channels = map(each.get_layer, ("scale_pooling", "scale_channels"))
         assert (pooling.dropout, pooling.compute_dtype) == (0.2, "float32")
-        assert (channels.receptive_field, channels.tolerance) == (extent, 0.02)
-        assert channels.subpixel is True
+        assert (channels.receptive_field, channels.density) == (extent, 0.8)
         assert channels.compute_dtype == "bfloat16"
         assert channels.network.get_layer("head").compute_dtype == "bfloat16"
         assert each.output.dtype == "float32"
-    exact = with_sigma0(model, [0.5], tolerance="exact").get_layer("scale_channels")
-    assert (exact.tolerance, exact.subpixel) == ("exact", True)
+    exact = with_sigma0(model, [0.5], density=None).get_layer("scale_channels")
+    assert (exact.density, exact.receptive_field) == (None, extent)
 
 
 def test_saved_and_reloaded(model, tmp_path):
@@ -127,13 +126,13 @@ def in_the_readmes_style():
     x = SpatialSelection("center", data_format="channels_last")(x)
     channel = keras.Model(image, x)
     image = keras.Input(SHAPE)
-    scores = ScaleChannels(channel, SCALES, None)(keras.layers.Conv2D(5, 1)(image))
+    scores = ScaleChannels(channel, SCALES)(keras.layers.Conv2D(5, 1)(image))
     model = keras.Model(image, ScalePooling()(scores))
     randomize(model)
     return model
 
 
-@pytest.mark.parametrize("extent", cases(["auto", 2.0, None], [2.0]))
+@pytest.mark.parametrize("extent", cases([2.0, None], [2.0]))
 def test_features_of_a_layer_inside(extent):
     model = gauss_der_resnet(**OPTIONS, sigma0=SCALES, receptive_field=extent)
     randomize(model)
@@ -144,7 +143,7 @@ def test_features_of_a_layer_inside(extent):
         features = np.moveaxis(numpy(extractor(x)), 1, 0)
         for found, sigma in zip(features, SCALES, strict=True):
             maps = keras.Model(channel.inputs, channel.get_layer("head").input)
-            alone = ScaleChannels(maps, [sigma], None, subpixel=True)(x)[:, 0]
+            alone = ScaleChannels(maps, [sigma])(x)[:, 0]
             np.testing.assert_allclose(found, numpy(alone), rtol=1e-5, atol=1e-6)
     inner = {id(weight) for weight in extractor.weights}
     assert inner < {id(weight) for weight in model.weights}
@@ -155,7 +154,8 @@ def test_features_in_the_readmes_style():
     channel = only_layer(model, ScaleChannels).network
     selection = feature_extractor(model, channel.layers[-1].name)
     pooled = numpy(selection(x)).max(axis=1)
-    np.testing.assert_allclose(pooled, numpy(model(x)), rtol=1e-5, atol=1e-6)
+    # Of whole maps, and of windows.
+    np.testing.assert_allclose(pooled, numpy(model(x)), rtol=2e-3)
     first = feature_extractor(model, channel.layers[1].name)
     assert with_sigma0(first, [1.0]).output_shape == (None, 1, *SHAPE[:2], 4)
     assert with_input_shape(first, (7, 8, 3)).output_shape == (None, 2, 7, 8, 4)

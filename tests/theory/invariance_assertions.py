@@ -12,7 +12,12 @@ import numpy as np
 from keras_gdrn.layers import GaussDerConv
 from tests.theory.assertions import assert_close, difference
 from tests.theory.images import sample
-from tests.theory.networks import array, at_scale, keeping_only_the_last_statistics
+from tests.theory.networks import (
+    array,
+    at_scale,
+    keeping_only_the_last_statistics,
+    on_pixels,
+)
 
 
 def sample_all(images, size, factor=1.0):
@@ -116,7 +121,8 @@ def _statistics_after_a_step(network, sigma0, images):
         if isinstance(layer, GaussDerConv):
             parts = np.split(features, len(sigma0))
             pairs = zip(sigma0, parts, strict=True)
-            features = np.concatenate([at_scale(layer)(s, x) for s, x in pairs])
+            parts = [at_scale(layer, on_pixels)(s, x) for s, x in pairs]
+            features = np.concatenate(parts)
         elif isinstance(layer, keras.layers.BatchNormalization):
             mean, variance = features.mean((0, 1, 2)), features.var((0, 1, 2))
             old = [array(layer.moving_mean), array(layer.moving_variance)]

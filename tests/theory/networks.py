@@ -1,6 +1,7 @@
 """Layers and networks with random weights and statistics, as functions on arrays."""
 
 import contextlib
+import functools
 
 import keras
 import numpy as np
@@ -21,6 +22,10 @@ def array(tensor):
     return keras.ops.convert_to_numpy(keras.ops.cast(tensor, "float32")).astype(
         "float64"
     )
+
+
+# Kernels are scaled on the pixels, as the paper does.
+on_pixels = functools.partial(ScaleChannels, density=None)
 
 
 def at_scale(network, channels=ScaleChannels):

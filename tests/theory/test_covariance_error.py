@@ -1,4 +1,4 @@
-"""Where the error of scale covariance comes from, as docs/theory.md says."""
+"""Where the error of kernels on the pixels comes from, as docs/theory.md says."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from tests.theory.networks import (
     at_scale,
     batch_normalizations,
     feature_maps,
+    on_pixels,
     random_channel,
     with_statistics_of,
 )
@@ -34,7 +35,7 @@ def normalized():
 
 
 def channel_error(channel, image, sigma0, size=61):
-    maps = at_scale(feature_maps(channel))
+    maps = at_scale(feature_maps(channel), on_pixels)
     return scale_covariance_error(maps, image, sigma0, 2.0, size, crop=size // 8)
 
 

@@ -31,7 +31,8 @@ def test_mirroring_and_transposition(options):
     layer = random_layer((40, 33, 3), 4, **options)
     for axis in (0, 1):
         assert_mirror_covariant(layer, IMAGES, axis=axis, tolerance=1e-3)
-    assert_transposition_covariant(layer, IMAGES, axes=(1, 0), tolerance=1e-5)
+    # The first axis is that whose derivatives are taken last.
+    assert_transposition_covariant(layer, IMAGES, axes=(1, 0), tolerance=1e-4)
 
 
 def test_volumes():

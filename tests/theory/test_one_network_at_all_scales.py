@@ -52,9 +52,9 @@ def test_same_function_in_training_and_inference(residual):
 
 
 def test_batch_statistics_are_joint():
-    """Of whole maps; those of windows are tested with the layer."""
+    """On the pixels; those of grids are tested with the layer."""
     network = random_channel(**SMALL, residual=False)
-    channels = ScaleChannels(network, SIGMA0, receptive_field=None)
+    channels = ScaleChannels(network, SIGMA0, density=None)
     assert_joint_batch_statistics(channels, network, SIGMA0, IMAGES, tolerance=1e-4)
 
 

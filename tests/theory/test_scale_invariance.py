@@ -89,7 +89,7 @@ class TestCounterExamples:
     @pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
     def test_plain_convolutions_have_no_scale_channels(self):
         layers = [keras.layers.Conv2D(5, 5), keras.layers.GlobalMaxPooling2D()]
-        channels = ScaleChannels(keras.Sequential(layers), SIGMA0)
+        channels = ScaleChannels(keras.Sequential(layers), SIGMA0, density=None)
         options = {"factor": 2.0, "steps": 2, "tolerance": 3e-2}
         with pytest.raises(AssertionError, match="not a permutation"):
             assert_channels_permuted(lambda x: array(channels(x)), IMAGES, **options)

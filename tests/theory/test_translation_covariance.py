@@ -5,7 +5,7 @@ import functools
 import keras
 import pytest
 
-from keras_gdrn.layers import SpatialSelection
+from keras_gdrn.layers import ScaleChannels, SpatialSelection
 from tests._cases import cases
 from tests.theory.assertions import (
     assert_translation_covariant,
@@ -17,6 +17,7 @@ from tests.theory.networks import (
     array,
     at_scale,
     feature_maps,
+    on_pixels,
     random_block,
     random_channel,
     random_layer,
@@ -33,10 +34,11 @@ LAYERS = [(0.5, "symmetric"), (1.0, "zero"), (4.0, "zero"), (4.0, "symmetric")]
 
 @pytest.mark.parametrize(("sigma0", "boundary"), cases(LAYERS, LAYERS[2:]))
 def test_layer(sigma0, boundary):
-    layer = at_scale(random_layer(SHAPE, boundary=boundary))
-    assert_translation_covariant(
-        functools.partial(layer, sigma0), IMAGE, tolerance=5e-4
-    )
+    """Of a coarse scale by a shift that is no multiple of the step of its grid."""
+    layer = random_layer(SHAPE, boundary=boundary)
+    for channels, tolerance in ((ScaleChannels, 4e-3), (on_pixels, 2e-3)):
+        maps = functools.partial(at_scale(layer, channels), sigma0)
+        assert_translation_covariant(maps, IMAGE, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("dimensions", [1, 3])
@@ -50,10 +52,17 @@ def test_dimensions(dimensions):
 
 
 def test_channel_of_18_layers():
-    maps = at_scale(feature_maps(random_channel()))
-    assert_translation_covariant(
-        functools.partial(maps, 1.0), IMAGE, crop=16, tolerance=5e-3
-    )
+    """By multiples of the largest step nearly exactly, otherwise by the density."""
+    network, sizes = feature_maps(random_channel()), {"size": 111, "crop": 16}
+    maps = functools.partial(at_scale(network), 1.0)
+    for shift, tolerance in (((4, -8), 2e-3), ((3, -5), 5e-2)):
+        assert_translation_covariant(
+            maps, IMAGE, shift=shift, tolerance=tolerance, **sizes
+        )
+    for density, tolerance in ((2.0, 2e-2), (None, 5e-3)):
+        channels = functools.partial(ScaleChannels, density=density)
+        maps = functools.partial(at_scale(network, channels), 1.0)
+        assert_translation_covariant(maps, IMAGE, tolerance=tolerance, **sizes)
 
 
 @pytest.mark.parametrize("shift", cases([(3, -5), (-4, 0)], [(3, -5)]))

@@ -24,7 +24,7 @@ def test_every_set_is_a_hyperparameter_and_widths_are_of_blocks_that_exist(block
     assert {p.name: tuple(p.values) for p in hp.space} == expected
     assert [hp.is_active(name) for name in widths] == [n < blocks for n in range(4)]
     assert len(architecture["widths"]) == 1 + blocks
-    assert architecture["zero_order"] is architecture["subpixel"] is False
+    assert architecture["zero_order"] is False and architecture["density"] == 1.0
 
 
 @pytest.mark.parametrize("name", OF_THE_PAPER)

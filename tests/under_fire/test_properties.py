@@ -35,7 +35,9 @@ def test_scale_channels_are_the_layer_at_each_scale(case, sigma0):
     if case.options["sigma"] * max(sigma0) > max(case.sizes):
         return
     layer = GaussDerConv(**case.options)
-    outputs = keras.ops.convert_to_numpy(ScaleChannels(layer, sigma0)(case.images()))
+    outputs = keras.ops.convert_to_numpy(
+        ScaleChannels(layer, sigma0, None)(case.images())
+    )
     assert outputs.shape[:2] == (case.batch, len(sigma0))
     for index, scale in enumerate(sigma0):
         options = {**case.options, "sigma": scale * case.options["sigma"]}

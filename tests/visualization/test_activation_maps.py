@@ -25,7 +25,7 @@ def images(height=9, width=9, channels=2, count=4):
 
 
 def network(**options):
-    options = {"spatial_selection": "max", "tolerance": "exact", **options}
+    options = {"spatial_selection": "max", "density": None, **options}
     model = gauss_der_resnet((9, 9, 2), CLASSES, [4, 4], 1.2, (1.0, 1.5), **options)
     randomize(model)
     return model
@@ -43,6 +43,8 @@ def last_convolution(shape=(None, None, 2), data_format="channels_last"):
 def test_maps_of_one_layer_are_its_convolution():
     """Whatever the batches, and the form of the labels."""
     channel, (x, labels) = last_convolution(), images(11, 14)
+    image = keras.Input((None, None, 2))
+    model = keras.Model(image, ScaleChannels(channel, SIGMA0, density=None)(image))
     head, expected = channel.get_layer("head"), []
     for sigma in 1.5 * np.array(SIGMA0):
         of = head.get_weights()[0], head.indices
@@ -51,7 +53,7 @@ def test_maps_of_one_layer_are_its_convolution():
     expected = np.stack(expected, axis=1)
     scale = np.abs(expected).max(axis=(0, 2, 3), keepdims=True)
     for same in (labels, labels[:, None], np.eye(CLASSES)[labels], list(labels)):
-        found = activation_maps(channel, x, same, SIGMA0, batch_size=3)
+        found = activation_maps(model, x, same, SIGMA0, batch_size=3)
         assert found.shape == (4, 3, 11, 14) and found.dtype == np.float32
         np.testing.assert_allclose(found / scale, expected / scale, atol=2e-3)
 
@@ -132,7 +134,7 @@ def test_models_of_another_kind():
     image, channel = keras.Input((9, 9, 2)), last_convolution()
     maps = keras.Model(channel.input, channel.get_layer("head").output)
     both = [ScaleChannels(channel, [scale])(image) for scale in SIGMA0[:2]]
-    flat = ScaleChannels(keras.layers.Flatten(), [1.0])(image)
+    flat = ScaleChannels(keras.layers.Flatten(), [1.0], density=None)(image)
     for model, message in (
         (maps, r"one `SpatialSelection`.* with 0"),
         (keras.Model(image, keras.layers.Add()(both)), "`ScaleChannels`.* with 2"),

@@ -1,4 +1,4 @@
-"""`ScaleChannels(density=…)`: one network on grids, whatever the layers in it."""
+"""`ScaleChannels`: one network on grids, whatever the layers in it."""
 
 import keras
 import numpy as np
@@ -11,7 +11,12 @@ from keras_gdrn.layers import (
     ScaleChannels,
     SpatialSelection,
 )
-from keras_gdrn.models import feature_extractor, gauss_der_resnet, scale_channel
+from keras_gdrn.models import (
+    feature_extractor,
+    gauss_der_resnet,
+    scale_channel,
+    with_sigma0,
+)
 from tests._cases import cases
 from tests.layers._contract import assert_near, drawn, numpy, randomize
 
@@ -19,7 +24,7 @@ SCALES = cases((0.5, 1.0, 2.0), (1.0, 2.0))
 
 
 def channels(network, scales=SCALES, **options):
-    return ScaleChannels(network, scales, **{"density": 1.0, **options})
+    return ScaleChannels(network, scales, **options)
 
 
 def built(network, shape, **options):
@@ -57,7 +62,7 @@ KINDS = {
 def test_trains_saves_and_reloads(kind, tmp_path):
     options = dict(KINDS[kind])
     shape = options.pop("shape", (17, 17, 2))
-    model = gauss_der_resnet(shape, 4, [3, 3, 4], 1.3, SCALES, density=1.0, **options)
+    model = gauss_der_resnet(shape, 4, [3, 3, 4], 1.3, SCALES, **options)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, run_eagerly=keras.backend.backend() == "torch")
     images, labels = drawn(8, *shape), np.arange(8) % 4
@@ -136,19 +141,64 @@ def test_inference_is_training_with_the_same_statistics():
 
 def test_feature_maps_are_at_the_pixels():
     """As those of kernels on the pixels, for a smooth image and dense samples."""
-    model = gauss_der_resnet((33, 33, 1), 4, [3, 3], 1.3, [3.0], boundary="symmetric")
-    grids = keras.models.clone_model(model)
+    options = {"sigma0": [3.0], "boundary": "symmetric", "density": 4.0}
+    model = gauss_der_resnet((33, 33, 1), 4, [3, 3], 1.3, **options)
     x = np.linspace(-1, 1, 33)
     images = np.exp(-4 * ((x - 0.2) ** 2 + (x[:, None] + 0.1) ** 2))[None, ..., None]
-    exact = feature_extractor(model, "stem_conv")(images)
-    config = model.get_layer("scale_channels").get_config()
-    dense = ScaleChannels.from_config({**config, "density": 4.0, "tolerance": None})
-    dense.build((None, 33, 33, 1))
-    dense.set_weights(model.get_layer("scale_channels").get_weights())
-    grids = keras.Model(model.input, dense(model.input))
-    grids = feature_extractor(grids, "stem_conv")(images)
-    error = np.abs(numpy(grids) - numpy(exact))[:, :, 4:-4, 4:-4].max()
-    assert error < 0.02 * np.abs(numpy(exact)).max()
+    grids, exact = (
+        numpy(
+            feature_extractor(with_sigma0(model, [3.0], density), "stem_conv")(images)
+        )
+        for density in (4.0, None)
+    )
+    error = np.abs(grids - exact)[:, :, 4:-4, 4:-4].max()
+    assert error < 0.02 * np.abs(exact).max()
+
+
+def test_learned_scales():
+    """From another initial value to the same scale, a channel is the same."""
+    shape, images = (17, 17, 2), drawn(2, 17, 17, 2)
+
+    def learned(scale):
+        head = GaussDerConv(2, 1.8 * scale, trainable_sigma=True)
+        first = GaussDerConv(3, 1.2 * scale, trainable_sigma=True)
+        return network(shape, first, layers.ReLU(), head)
+
+    fixed = network(shape, GaussDerConv(3, 1.2), layers.ReLU(), GaussDerConv(2, 1.8))
+    layer, reference = built(learned(1.1), shape), built(fixed, shape)
+    weights = reference.get_weights()
+    sigmas = [np.log(1.2), np.log(1.8)]
+    layer.set_weights([*weights[:2], sigmas[0], *weights[2:], sigmas[1]])
+    # The windows are those of the initial scales.
+    assert_near(layer(images), reference(images), 2e-2)
+    layer, reference = built(learned(1.0), shape), built(fixed, shape)
+    layer.set_weights([*weights[:2], sigmas[0], *weights[2:], sigmas[1]])
+    reference.set_weights(weights)
+    assert_near(layer(images), reference(images), 1e-4)
+
+
+class Composite(layers.Layer):
+    """A layer of one's own that consists of others."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = GaussDerConv(3, 1.2)
+        self.normalization = layers.BatchNormalization()
+
+    def call(self, inputs, training=None):
+        x = self.normalization(self.conv(inputs), training=training)
+        return keras.ops.relu(x) * 2.0
+
+
+def test_a_layer_that_consists_of_others_is_followed():
+    shape, composite = (17, 17, 2), Composite()
+    ours = built(network(shape, composite, GaussDerConv(2, 1.5)), shape)
+    inner = composite.conv, composite.normalization, layers.ReLU()
+    plain = network(shape, *inner, layers.Rescaling(2.0), ours.network.layers[2])
+    images = drawn(2, *shape)
+    for training in (False, True):
+        expected = channels(plain)(images, training=training)
+        assert_near(ours(images, training=training), expected, 1e-5)
 
 
 def test_an_ordinary_layer_and_a_global_pooling_work():
@@ -219,7 +269,6 @@ class OwnConv(GaussDerConv):
 
 
 REFUSED = {
-    "learns its scale": lambda: small(trainable_sigma=True),
     "changes the size": lambda: network(
         (17, 17, 2), GaussDerConv(3, 1.0), layers.MaxPooling2D(2)
     ),
@@ -227,7 +276,7 @@ REFUSED = {
         (17, 17, 2), layers.Conv2D(3, 3, padding="same"), GaussDerConv(3, 1.0)
     ),
     "is a Gaussian derivative": lambda: network((17, 17, 2), layers.ReLU()),
-    "cannot be followed": lambda: network(
+    "of a derived class": lambda: network(
         (17, 17, 2), GaussDerConv(3, 1.0), OwnConv(3, 2.0)
     ),
     "of a grid of": lambda: network(
@@ -255,18 +304,7 @@ def test_other_channels_and_scales_beyond_the_image_are_refused():
         channels(small(), [1.0, 12.0]).build((None, 17, 17, 2))
 
 
-def test_unknown_sizes_are_refused():
-    layer = channels(small((None, None, 2)))
-    with pytest.raises(ValueError, match="known size"):
-        layer.build((None, None, None, 2))
-
-
 @pytest.mark.parametrize("density", (0, -1.0, "fine", float("nan"), True))
 def test_wrong_density(density):
     with pytest.raises(ValueError, match=r"`density`.*Received: density="):
         channels(small(), density=density)
-
-
-def test_density_and_tolerance_exclude_each_other():
-    with pytest.raises(ValueError, match="give one of them"):
-        channels(small(), tolerance="fast")

@@ -1,0 +1,187 @@
+"""A Gaussian derivative convolution without its bias, as functions over `keras.ops`.
+
+    y = Σ_α C_α m(α) σ^|α| δ^α T(·; σ) * x
+
+Where σ is some steps of the grid, or pixels, maps are smoothed by `T`, a matrix along
+each axis, and the sum over α is one 3×…×3 convolution of the library's. Where σ is
+many pixels few coefficients tell what a map is after smoothing, and channels are mixed
+there. Differences of values that half precision has rounded would be off by up to 10 %:
+all this is computed in single precision at least.
+"""
+
+import itertools
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_gdrn import kernels
+from keras_gdrn._checks import check_reach
+from keras_gdrn.layers._grid import Grid
+from keras_gdrn.layers._matrices import sampling, smoothing
+from keras_gdrn.layers._precision import single_or_double
+from keras_gdrn.layers._products import (
+    product_along,
+    products,
+    products_along,
+    sum_of_products,
+)
+
+
+def on_grid(layer, x, entering: Grid, leaving: Grid, gain=None):
+    """From one grid to another.
+
+    Args:
+        layer: `GaussDerConv`; its σ is in units of the initial scale.
+        x: `(batch, *points, channels)` on the grid `entering`, mirrored beyond it.
+        leaving: Grid of the output: of the same step, or a multiple.
+        gain: Factors `(filters,)` of the output, or `None`.
+    """
+    stride = round(leaving.step / entering.step)
+    sigma = layer.scale / entering.step
+    beyond = 2 * kernels.stencil_radius(layer.indices)
+    x = _wide(layer, x)
+    matrices = [
+        smoothing(size, stride * (out - 1) + 1 + beyond, sigma, x.dtype)
+        for size, out in zip(entering.sizes, leaving.sizes, strict=True)
+    ]
+    x = products_along(x, matrices)
+    return _differences_combined(layer, x, sigma, stride, gain)
+
+
+def sampled(layer, images, scale: float, leaving: Grid, gain=None):
+    """From the pixels to a grid.
+
+    Args:
+        layer, leaving, gain: As for `on_grid`.
+        images: `(batch, *spatial, channels)`.
+        scale: Initial scale σ_0 in pixels.
+    """
+    grid = leaving.widened(kernels.stencil_radius(layer.indices))
+    step, sigma = leaving.step * scale, layer.scale * scale
+    initial = layer.sigma * scale
+    matrices = [
+        sampling(pixels, size, step, sigma, layer.boundary, initial)
+        for pixels, size in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
+    ]
+    x = products_along(_wide(layer, images), matrices)
+    return _differences_combined(layer, x, layer.scale / leaving.step, 1, gain)
+
+
+def on_pixels(layer, x, scale: float = 1.0, gain=None):
+    """From the pixels to the pixels, at the scale `σ_0 σ`.
+
+    Args:
+        layer, gain: As for `on_grid`.
+        x: `(batch, *spatial, channels)`.
+        scale: Initial scale σ_0 in pixels.
+    """
+    x, sigma, sizes = _wide(layer, x), layer.scale * scale, ops.shape(x)[1:-1]
+    known = all(isinstance(size, int) for size in sizes)
+    if known and isinstance(sigma, float):
+        check_reach(sigma, sizes)
+        how = sigma, layer.order, layer.boundary, layer.epsilon
+        wide = [halves for n in sizes if (halves := kernels.halves(n, *how))]
+        if wide:  # or narrow along all axes
+            return _by_few_coefficients(layer, x, wide, gain)
+    beyond = 2 * kernels.stencil_radius(layer.indices)
+    how = sigma, x.dtype, layer.boundary, layer.sigma * scale
+    matrices = [smoothing(size, size + beyond, *how) for size in sizes]
+    return _differences_combined(layer, products_along(x, matrices), sigma, 1, gain)
+
+
+def _wide(layer, x):
+    return ops.cast(x, single_or_double(layer.compute_dtype))
+
+
+def _differences_combined(layer, x, sigma, stride: int, gain=None):
+    """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values, a little smaller than `x`."""
+    last = layer.kernel if gain is None else layer.kernel * gain
+    stencils = kernels.derivative_stencils(layer.indices)
+    if not layer.separable:
+        kernel = _combined(stencils, _normalized(layer, last, sigma, x.dtype))
+        y = ops.conv(x, kernel, stride, "valid", "channels_last")
+        return ops.cast(y, layer.compute_dtype)
+    jet = _normalized(layer, layer.depthwise_kernel, sigma, x.dtype)
+    kernel = _combined(stencils, jet)
+    y = _each_channel_alone(x, kernel, stride)
+    return _channels_mixed(layer, y, last)
+
+
+def _by_few_coefficients(layer, x, axes: list, gain=None):
+    """`Σ_α C_α m(α) K_α x`, by the `kernels.halves` of each axis.
+
+    Derivatives along the first axis are taken after the mix of channels, those along
+    the others before it: then three products along each axis serve a jet of order two.
+    """
+    last = layer.kernel if gain is None else layer.kernel * gain
+    first, *others = axes
+    before = {(): product_along(x, 1, first.analysis[0])}
+    for axis, of_axis in enumerate(others, start=2):
+        before = {
+            (*alpha, a): y
+            for alpha, x in before.items()
+            for a, y in enumerate(
+                products(x, axis, of_axis.analysis[: layer.order + 1 - sum(alpha)])
+            )
+        }
+    jet = layer.depthwise_kernel if layer.separable else last
+    jet = _normalized(layer, jet, 1.0, x.dtype)
+    mixed: dict[int, Any] = {}
+    for k, alpha in enumerate(layer.indices):
+        x = before[alpha[1:]]
+        y = x * jet[k] if layer.separable else ops.matmul(x, jet[k])
+        mixed[alpha[0]] = mixed[alpha[0]] + y if alpha[0] in mixed else y
+    y = sum_of_products(list(mixed.values()), 1, [first.synthesis[a] for a in mixed])
+    for axis, of_axis in enumerate(others, start=2):
+        y = product_along(y, axis, of_axis.synthesis[0])
+    if layer.separable:
+        return _channels_mixed(layer, y, last)
+    return ops.cast(y, layer.compute_dtype)
+
+
+def _normalized(layer, jet, sigma, dtype):
+    """`C_α m(α) σ^|α|`."""
+    jet, orders = ops.cast(jet, dtype), [sum(alpha) for alpha in layer.indices]
+    counts = np.array([kernels.multinomial(alpha) for alpha in layer.indices], float)
+    if isinstance(sigma, float):
+        factors = ops.convert_to_tensor(counts * sigma ** np.array(orders), jet.dtype)
+    else:
+        powers = ops.stack([sigma**order for order in orders])
+        factors = ops.cast(ops.cast(counts, powers.dtype) * powers, jet.dtype)
+    return jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
+
+
+def _combined(stencils: np.ndarray, jet):
+    """The differences of a jet as one kernel of the library's convolution."""
+    *taps, terms = stencils.shape
+    jet = ops.convert_to_tensor(jet)
+    rows = ops.convert_to_tensor(stencils.reshape(-1, terms), jet.dtype)
+    kernel = ops.matmul(rows, ops.reshape(jet, (terms, -1)))
+    return ops.reshape(kernel, (*taps, *jet.shape[1:]))
+
+
+def _channels_mixed(layer, y, kernel):
+    """The second stage of a separable layer."""
+    if layer.depthwise_bias is not None:
+        y = y + ops.cast(layer.depthwise_bias, y.dtype)
+    y = ops.cast(y, layer.compute_dtype)
+    return ops.matmul(y, ops.cast(kernel, y.dtype))
+
+
+def _each_channel_alone(x, kernel, stride: int) -> Any:
+    """The depthwise convolution, also in three dimensions, where Keras has none."""
+    spatial = len(kernel.shape) - 1
+    if spatial <= 2:
+        kernel = ops.expand_dims(kernel, -1)
+        return ops.depthwise_conv(x, kernel, stride, "valid", "channels_last")
+    taps = kernel.shape[0]
+    counts = [(size - taps) // stride + 1 for size in ops.shape(x)[1:-1]]
+    terms = []
+    for tap in itertools.product(range(taps), repeat=spatial):
+        parts = (
+            slice(at, at + stride * (count - 1) + 1, stride)
+            for at, count in zip(tap, counts, strict=True)
+        )
+        terms.append(x[(slice(None), *parts)] * kernel[tap])
+    return sum(terms)

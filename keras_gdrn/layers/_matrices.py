@@ -1,0 +1,122 @@
+"""Matrices along an axis: constants, or made in the graph.
+
+They are those of `kernels` where sizes and scales are numbers. Of images whose size
+only the graph knows, and of a learned scale, they are tensors in single precision.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_gdrn import kernels
+from keras_gdrn.layers._precision import single_or_double
+
+# Values of a kernel for each pixel, between which it is interpolated linearly.
+_FINENESS = 256
+
+
+def smoothing(
+    entering, leaving, sigma, dtype, boundary="symmetric", initial=0.0
+) -> Any:
+    """As `kernels.smoothing`.
+
+    Args:
+        dtype: Of what is made in the graph.
+        initial: Initial value of a σ that is learned.
+    """
+    if isinstance(entering, int) and isinstance(sigma, float):
+        return kernels.smoothing(entering, leaving, sigma, boundary)
+    # Zeros beyond the edges, so many that nothing is seen of their mirror image.
+    margin = entering + math.ceil(40 * initial) if boundary == "zero" else 0
+    return _smoothing_by_cosines(entering, leaving, sigma, margin, dtype)
+
+
+def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> Any:
+    """As `kernels.sampling`; a learned σ is followed up to four times its initial one.
+
+    Args:
+        initial: Initial value of a σ that is learned.
+    """
+    if not isinstance(sigma, float):
+        if not isinstance(pixels, int):
+            raise ValueError(
+                "A first layer that learns its scale takes images of a known size. "
+                "Received: images of an unknown size"
+            )
+        return _sampling_by_nodes(pixels, points, step, sigma, boundary, 4 * initial)
+    if isinstance(pixels, int) and isinstance(points, int):
+        return kernels.sampling(pixels, points, step, sigma, boundary)
+    return _spline_values(_centered(points) * step, pixels, sigma, boundary)
+
+
+def interpolation(points, step: float, pixels) -> Any:
+    """As `kernels.interpolation`."""
+    if isinstance(pixels, int):
+        return kernels.interpolation(points, step, pixels)
+    return _spline_values(_centered(pixels) / step, points, 0.0, "symmetric")
+
+
+def _smoothing_by_cosines(entering, leaving, sigma, margin, dtype):
+    """By the discrete cosine transform, in which the mirrored smoothing is diagonal.
+
+    `T = A diag(exp(-σ² (1 - cos θ))) Bᵀ` at `θ_k = π k / n`.
+    """
+    sigma, size = ops.cast(sigma, dtype), entering + 2 * margin
+    k = ops.arange(size)
+    theta = math.pi * ops.cast(k, dtype) / ops.cast(size, dtype)
+    weight = ops.cast(ops.where(k > 0, 2, 1), dtype) / ops.cast(size, dtype)
+    weight = weight * ops.exp(-ops.square(sigma) * (1 - ops.cos(theta)))
+    first = margin - (leaving - entering) // 2
+    there = _cosines(ops.arange(leaving) + first, k, size, dtype)
+    here = _cosines(ops.arange(entering) + margin, k, size, dtype)
+    return ops.matmul(there * weight, ops.transpose(here))
+
+
+def _cosines(place, k, size, dtype: str):
+    """`cos(π k (n + 1/2) / size)`."""
+    # Reduced before the division: large products would lose the phase's low digits.
+    turns = (k * (2 * place[:, None] + 1)) % (4 * size)
+    return ops.cos(ops.cast(turns, dtype) * (math.pi / 2) / ops.cast(size, dtype))
+
+
+def _sampling_by_nodes(pixels, points, step, sigma, boundary, widest: float):
+    """By a sum over the Gaussian, which can be differentiated in σ."""
+    dtype = single_or_double(sigma.dtype)
+    nodes = kernels.sampling_nodes(pixels, points, step, widest, boundary)
+    spread, weights, distance, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
+    x = ops.abs(distance[:, :, None] + ops.cast(sigma, dtype) * spread)
+    basis = ops.where(x <= 1, 2 / 3 - x**2 + x**3 / 2, ops.maximum(2 - x, 0) ** 3 / 6)
+    basis = ops.matmul(basis, weights[:, None])[..., 0]
+    return ops.matmul(basis, values)
+
+
+def _spline_values(positions, size, sigma: float, boundary: str):
+    """The smoothed spline through `size` centered values, at positions.
+
+    By a table of what a single one leads to, around it and its mirror images.
+    """
+    table = kernels.spline_response(sigma, _FINENESS)
+    reach = (len(table) - 2) // 2
+    table = ops.convert_to_tensor(table, "float32")
+    pixel, period = _centered(size), ops.cast(2 * size, "float32")
+
+    def response(sign: float, shift):
+        place = (positions[:, None] - (sign * pixel + shift)) * _FINENESS + reach
+        place = ops.clip(place, 0, 2 * reach)
+        low = ops.floor(place)
+        share, low = place - low, ops.cast(low, "int32")
+        return (1 - share) * ops.take(table, low) + share * ops.take(table, low + 1)
+
+    if boundary == "zero":
+        return response(1.0, 0.0)
+    # The mirror image of an image is another half a period away.
+    images = [(1.0, k) for k in range(-2, 3)] + [(-1.0, k + 0.5) for k in range(-3, 3)]
+    return sum(response(sign, k * period) for sign, k in images)
+
+
+def _centered(count):
+    if isinstance(count, int):
+        return ops.convert_to_tensor(np.arange(count) - (count - 1) / 2, "float32")
+    return ops.cast(ops.arange(count), "float32") - ops.cast(count - 1, "float32") / 2

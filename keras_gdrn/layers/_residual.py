@@ -1,0 +1,50 @@
+"""A residual block, wherever its maps are: on the pixels or on grids."""
+
+from collections.abc import Callable
+
+from keras import ops
+
+from keras_gdrn.layers._batch_normalization import normalized_jointly
+
+
+def residual(block, maps, skip, convolved: Callable, training: bool | None) -> list:
+    """`M(x) = φ(skip(x) + BN(w_2 * φ(BN(w_1 * x))))`.
+
+    Args:
+        block: `GaussDerResidualBlock`, whose layers are built.
+        maps: Its inputs.
+        skip: The same at the positions of the outputs.
+        convolved: Function of a layer and maps that gives `gain * y + shift` of the
+            convolution `y`.
+        training: As layers take it.
+    """
+    y = normalized(block.conv1, block.bn1, maps, convolved, training)
+    y = [block.activation(of_grid) for of_grid in y]
+    y = normalized(block.conv2, block.bn2, y, convolved, training)
+    if block.projection is not None:
+        kernel, bias = block.projection.kernel, block.projection.bias
+        kernel = ops.reshape(kernel, kernel.shape[-2:])
+        skip = [ops.matmul(x, ops.cast(kernel, x.dtype)) for x in skip]
+        skip = normalized_jointly(block.projection_bn, skip, training, bias)
+    return [block.activation(a + b) for a, b in zip(y, skip, strict=True)]
+
+
+def normalized(conv, normalization, maps, convolved: Callable, training) -> list:
+    """Batch normalization of a convolution, without passes over maps for its bias.
+
+    In inference it is a part of the convolution's weights.
+    """
+    if conv.activity_regularizer is not None:
+        y = convolved(conv, maps, shift=conv.bias)
+        for of_grid in y:
+            conv.add_loss(conv.activity_regularizer(of_grid))
+        return normalized_jointly(normalization, y, training)
+    if training:
+        return normalized_jointly(
+            normalization, convolved(conv, maps), training, conv.bias
+        )
+    deviation = ops.sqrt(normalization.moving_variance + normalization.epsilon)
+    gain = normalization.gamma / deviation
+    bias = 0.0 if conv.bias is None else conv.bias
+    shift = normalization.beta + (bias - normalization.moving_mean) * gain
+    return convolved(conv, maps, gain=gain, shift=shift)
