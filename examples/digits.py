@@ -44,7 +44,7 @@ SHAPE, CLASSES, WIDTHS = (40, 40, 1), 10, (8, 12, 12, 16, 16)
 def main() -> None:
     parser = argparse.ArgumentParser(description="Trained at one size, tested at nine.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--density", type=float, help="evaluate on grids so dense")
+    parser.add_argument("--density", type=float, default=1.0, help="samples per σ")
     parser.add_argument("--out", type=Path, default=Path("runs/digits"))
     parser.add_argument("--quick", action="store_true", help="only see that it runs")
     options = parser.parse_args()

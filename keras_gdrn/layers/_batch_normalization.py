@@ -64,7 +64,7 @@ def normalized_jointly(
 
     Args:
         normalization: Keras' layer, or the one above.
-        maps: Tensors with the channels last.
+        maps: Tensors of one rank.
         training: As layers take it.
         bias: As for `BatchNormalization.call`.
     """
@@ -75,16 +75,7 @@ def normalized_jointly(
         how = {} if bias is None else {"bias": bias}
         return [normalization(x, training=training, **how) for x in maps]
     wide = [ops.cast(x, normalization.variable_dtype) for x in maps]
-    axes = tuple(range(len(maps[0].shape) - 1))
-    together = normalization.synchronized
-    moments = [ops.moments(x, axes, synchronized=together) for x in wide]
-    counts = [ops.cast(ops.size(x[..., 0]), x.dtype) for x in wide]
-    shares = [count / sum(counts) for count in counts]
-    mean: Any = sum(p * m for p, (m, _) in zip(shares, moments, strict=True))
-    variance: Any = sum(
-        p * (v + ops.square(m - mean))
-        for p, (m, v) in zip(shares, moments, strict=True)
-    )
+    mean, variance = _joint_moments(normalization, wide)
     gain = ops.rsqrt(variance + normalization.epsilon)
     gain = gain if normalization.gamma is None else gain * normalization.gamma
     shift = -mean * gain
@@ -98,7 +89,26 @@ def normalized_jointly(
         (normalization.moving_variance, variance),
     ):
         moving.assign(moving * kept + new * (1 - kept))
+    shape = [1] * len(maps[0].shape)
+    shape[normalization.axis] = -1
+    gain, shift = ops.reshape(gain, shape), ops.reshape(shift, shape)
     return [ops.cast(x * gain + shift, normalization.compute_dtype) for x in wide]
+
+
+def _joint_moments(normalization, maps: list) -> tuple[Any, Any]:
+    """Mean and variance of each channel, over all maps and replicas together."""
+    rank = len(maps[0].shape)
+    axes = tuple(axis for axis in range(rank) if axis != normalization.axis % rank)
+    together = normalization.synchronized
+    moments = [ops.moments(x, axes, synchronized=together) for x in maps]
+    counts = [ops.cast(ops.size(x), x.dtype) for x in maps]
+    shares = [count / sum(counts) for count in counts]
+    mean: Any = sum(p * m for p, (m, _) in zip(shares, moments, strict=True))
+    variance = sum(
+        p * (v + ops.square(m - mean))
+        for p, (m, v) in zip(shares, moments, strict=True)
+    )
+    return mean, variance
 
 
 def _fused(x, gamma, beta, epsilon: float):

@@ -1,6 +1,7 @@
 """The calls that a network consists of, found by following it with shapes alone."""
 
 import dataclasses
+import functools
 import inspect
 import math
 from typing import Any
@@ -41,12 +42,17 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call of a layer or operation."""
+    """One call of a layer or operation.
+
+    Attributes:
+        mode: Whether it is trained, where a layer of one's own says so.
+    """
 
     layer: Any
     args: tuple
     kwargs: dict
     output: Value
+    mode: bool | None = None
 
     @property
     def inputs(self) -> list[Value]:
@@ -65,6 +71,9 @@ class Call:
     def selects(self) -> bool:
         return type(self.layer) is SpatialSelection
 
+    def in_mode(self, training: bool | None) -> bool | None:
+        return training if self.mode is None else self.mode
+
     def acts_at_each_position(self, rank: int, channel_axis: int) -> bool:
         """Whether it does the same at every position, without looking at any other."""
         return acts_at_each_position(self.layer, self.args, rank, channel_axis)
@@ -74,45 +83,51 @@ def calls_of(network, source: Value) -> tuple[list[Call], Value]:
     """The calls of a network in their order, and what it gives.
 
     Args:
-        network: Layer or model; what Keras' own models consist of is followed.
+        network: Layer or model. What Keras' own models consist of is followed, and so
+            are layers that apply Gaussian derivative layers.
         source: Its input.
 
     Raises:
-        UnsupportedLayer: If a model has several outputs.
+        UnsupportedLayer: If a layer has several outputs, or cannot be followed.
     """
     calls: list[Call] = []
+    return calls, _followed(calls, network, (source,), {})
 
-    def follow(layer, *args, **kwargs) -> Value:
-        mode = kwargs.get("training")
-        if _is_plain(layer, "sequential"):
-            (value,) = args
-            for inner in layer.layers:
-                value = follow(inner, value, **in_mode(inner, mode))
-            return value
-        if _is_plain(layer, "functional"):
 
-            def applied(inner):
-                def call(*args, **kwargs):
-                    return follow(inner, *args, **kwargs | in_mode(inner, mode))
+def _followed(calls: list, layer, args: tuple, kwargs: dict, own=False) -> Value:
+    """What a layer gives; its calls are appended.
 
-                return call
+    Args:
+        own: Whether it is called by a layer of one's own, whose word on the mode of
+            training stands. Keras' models replace it by that in which they are called.
+    """
+    mode = kwargs.get("training")
 
-            inputs = keras.tree.flatten(args)
-            outputs = layer._run_through_graph(inputs, operation_fn=applied)
-            return _only(keras.tree.flatten(outputs), layer)
-        if _has_derivatives_inside(layer):
-            inputs, outputs = _symbolic(layer, args)
+    def applied(inner, own=own):
+        def call(*args, **kwargs):
+            said = {key: x for key, x in kwargs.items() if x is not None or not own}
+            of_call = in_mode(inner, mode)
+            kwargs = of_call | said if own else said | of_call
+            return _followed(calls, inner, args, kwargs, own)
 
-            def applied_inside(inner):
-                return lambda *args, **kwargs: follow(inner, *args, **kwargs)
+        return call
 
-            graph = keras.Function(inputs, outputs)
-            outputs = graph._run_through_graph(args, operation_fn=applied_inside)
-            return _only(keras.tree.flatten(outputs), layer)
-        calls.append(Call(layer, args, kwargs, _given(layer, args, kwargs)))
-        return calls[-1].output
-
-    return calls, follow(network, source)
+    if _is_plain(layer, "sequential"):
+        (value,) = args
+        for inner in layer.layers:
+            value = applied(inner)(value)
+        return value
+    if _is_plain(layer, "functional"):
+        inputs = keras.tree.flatten(args)
+        outputs = layer._run_through_graph(inputs, operation_fn=applied)
+        return _only(keras.tree.flatten(outputs), layer)
+    if _has_derivatives_inside(layer):
+        of_own = functools.partial(applied, own=True)
+        outputs = _graph_of(layer, args)._run_through_graph(args, operation_fn=of_own)
+        return _only(keras.tree.flatten(outputs), layer)
+    output = _given(layer, args, kwargs)
+    calls.append(Call(layer, args, kwargs, output, mode if own else None))
+    return output
 
 
 def _only(values: list, layer) -> Any:
@@ -133,11 +148,11 @@ def _has_derivatives_inside(layer) -> bool:
     return any(map(is_of_derivatives, layer._flatten_layers()))
 
 
-def _symbolic(layer, args: tuple) -> tuple[list, Any]:
+def _graph_of(layer, args: tuple):
     """What a layer of one's own computes, from what its `call` does with symbols."""
     try:
         inputs = [keras.KerasTensor(x.tensor.shape, x.tensor.dtype) for x in args]
-        return inputs, layer.call(*inputs)
+        return keras.Function(inputs, layer.call(*inputs))
     except Exception as error:
         raise UnsupportedLayer(
             f"its layer {layer.name!r} of type {type(layer).__name__} applies Gaussian "

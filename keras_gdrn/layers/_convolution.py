@@ -28,21 +28,22 @@ from keras_gdrn.layers._products import (
 )
 
 
-def on_grid(layer, x, entering: Grid, leaving: Grid, gain=None):
+def on_grid(layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None):
     """From one grid to another.
 
     Args:
         layer: `GaussDerConv`; its σ is in units of the initial scale.
-        x: `(batch, *points, channels)` on the grid `entering`, mirrored beyond it.
+        x: `(batch, *points, channels)` on the grid `entering`.
         leaving: Grid of the output: of the same step, or a multiple.
+        boundary: What lies beyond the map: zeros, or its mirror image.
         gain: Factors `(filters,)` of the output, or `None`.
     """
     stride = round(leaving.step / entering.step)
     sigma = layer.scale / entering.step
     beyond = 2 * kernels.stencil_radius(layer.indices)
-    x = _wide(layer, x)
+    x, edge = _wide(layer, x), (boundary, layer.sigma / entering.step)
     matrices = [
-        smoothing(size, stride * (out - 1) + 1 + beyond, sigma, x.dtype)
+        smoothing(size, stride * (out - 1) + 1 + beyond, sigma, x.dtype, *edge)
         for size, out in zip(entering.sizes, leaving.sizes, strict=True)
     ]
     x = products_along(x, matrices)

@@ -86,7 +86,9 @@ class GridRun:
             y = [ops.concatenate(y)] if self.plan.central else y
         else:
             ends = zip(maps, entering, leaving, strict=True)
-            y = [on_grid(layer, x, there, here, gain) for x, there, here in ends]
+            # A window ends where the image goes on: there its mirror image is nearest.
+            edge = "symmetric" if self.plan.central else layer.boundary
+            y = [on_grid(layer, x, a, b, edge, gain) for x, a, b in ends]
         if shift is not None:
             y = [x + ops.cast(shift, x.dtype) for x in y]
         return [unfused(x) for x in y]
@@ -101,7 +103,8 @@ class GridRun:
             return self._convolved(conv, maps, *ends, **how)
 
         skip = self._on(call.inputs[0], leaving)
-        return residual(block, maps, skip, convolved, self.training)
+        training = call.in_mode(self.training)
+        return residual(block, maps, skip, convolved, training)
 
     def _selected(self, call: Call):
         dtype = call.layer.compute_dtype
@@ -123,7 +126,10 @@ class GridRun:
         target = self._grids(call.output if call.output.is_map else first)
         inputs = {value: self._on(value, target) for value in call.maps}
         if isinstance(call.layer, keras.layers.BatchNormalization):
-            return normalized_jointly(call.layer, inputs[call.maps[0]], self.training)
+            maps = [self._there(x) for x in inputs[call.maps[0]]]
+            training = call.in_mode(self.training)
+            maps = normalized_jointly(call.layer, maps, training)
+            return [self._back(x) for x in maps]
         inputs |= {v: self._parts(v, len(target)) for v in call.inputs if not v.is_map}
         outputs = [
             self._called(call, {value: parts[k] for value, parts in inputs.items()})
@@ -146,7 +152,8 @@ class GridRun:
             return self._there(inputs[leaf]) if leaf.is_map else inputs[leaf]
 
         args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-        output = call.layer(*args, **kwargs | in_mode(call.layer, self.training))
+        training = call.in_mode(self.training)
+        output = call.layer(*args, **kwargs | in_mode(call.layer, training))
         return self._back(output) if call.output.is_map else output
 
     def _on(self, value: Value, target: list[Grid]) -> list:

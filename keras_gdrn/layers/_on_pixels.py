@@ -62,7 +62,7 @@ class OnPixels:
 
         for call in self.calls:
             args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-            kwargs |= in_mode(call.layer, training)
+            kwargs |= in_mode(call.layer, call.in_mode(training))
             if _takes_scales(call):
                 kwargs["scales"] = scales
             values[call.output] = call.layer(*args, **kwargs)

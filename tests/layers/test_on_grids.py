@@ -18,6 +18,7 @@ from keras_gdrn.models import (
     with_sigma0,
 )
 from tests._cases import cases
+from tests._gradients import gradients
 from tests.layers._contract import assert_near, drawn, numpy, randomize
 
 SCALES = cases((0.5, 1.0, 2.0), (1.0, 2.0))
@@ -93,6 +94,27 @@ def test_channels_first_is_the_same():
     theirs.set_weights(ours.get_weights())
     images = drawn(2, *shape)
     assert_near(theirs(np.moveaxis(images, -1, 1)), ours(images), 1e-5)
+
+
+@pytest.mark.parametrize("selection", ("center", "max"))
+def test_normalization_of_channels_that_come_first(selection):
+    def channel(data_format, shape, axis):
+        conv = GaussDerConv(5, 1.0, data_format=data_format)
+        normalization = layers.BatchNormalization(axis=axis)
+        options = {"selection": selection, "data_format": data_format}
+        return network(shape, conv, normalization, **options)
+
+    last = built(channel("channels_last", (15, 17, 3), -1), (15, 17, 3))
+    first = channels(channel("channels_first", (3, 15, 17), 1))
+    first.build((None, 3, 15, 17))
+    first.set_weights(last.get_weights())
+    images = drawn(2, 15, 17, 3)
+    moved = np.moveaxis(images, -1, 1)
+    for training in (False, True):
+        expected = numpy(last(images, training=training))
+        assert_near(first(moved, training=training), expected, 1e-5)
+    for one, other in zip(first.get_weights(), last.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
 def test_image_is_smoothed_on_pixels_of_its_own():
@@ -188,6 +210,41 @@ class Composite(layers.Layer):
     def call(self, inputs, training=None):
         x = self.normalization(self.conv(inputs), training=training)
         return keras.ops.relu(x) * 2.0
+
+
+class Frozen(Composite):
+    """Whose word on the mode of its normalization stands."""
+
+    def call(self, inputs, training=None):
+        return self.normalization(self.conv(inputs), training=False)
+
+
+@pytest.mark.parametrize("density", (1.0, None))
+def test_a_layer_of_ones_own_decides_on_the_mode_of_its_parts(density):
+    shape, images = (17, 17, 2), drawn(2, 17, 17, 2)
+    layer = built(network(shape, Frozen()), shape, density=density)
+    assert_near(layer(images, training=True), layer(images, training=False), 1e-6)
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="there is none")
+def test_rematerialized_layers_have_the_same_gradients():
+    shape, images, found = (12, 10, 2), drawn(2, 12, 10, 2), []
+    for mode in (None, "list_of_layers"):
+        scope = {
+            "mode": mode,
+            "layer_names": ["conv", "block", "plain"] if mode else [],
+        }
+        with keras.RematScope(**scope):
+            inner = (
+                GaussDerConv(3, 1.0, activation="tanh", name="conv"),
+                GaussDerResidualBlock(3, 1.3, name="block"),
+                layers.Conv2D(3, 3, padding="same", name="plain"),
+            )
+            layer = built(network(shape, *inner), shape)
+        y = numpy(layer(images))
+        found.append([y, *gradients(layer, images, np.ones(y.shape))])
+    for plain, again in zip(*found, strict=True):
+        np.testing.assert_allclose(again, plain, rtol=1e-4, atol=1e-5)
 
 
 def test_a_layer_that_consists_of_others_is_followed():
