@@ -24,6 +24,7 @@ from keras_gdrn.kernels._discrete import (
     truncation_radius,
 )
 from keras_gdrn.kernels._grid import (
+    cubic_spline,
     derivative_stencils,
     interpolation,
     sampling,
@@ -38,6 +39,7 @@ __all__ = [
     "LONG_AXIS",
     "axis_operator",
     "central_difference",
+    "cubic_spline",
     "derivative_stencils",
     "discrete_gaussian",
     "fourier_response",

@@ -6,6 +6,7 @@ in units of the initial scale, so that one network serves all scale channels.
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,20 @@ def sampling_nodes(
     reach = np.abs(positions).max() + 6 * widest
     pixel, values = _spline(reach, pixels, boundary)
     return *_bell(widest), positions[:, None] - pixel, values
+
+
+def cubic_spline(x, module: Any = np) -> Any:
+    """The cubic B-spline at `x`.
+
+    Args:
+        x: Distances from its center, an array, or a tensor for `keras.ops`.
+        module: Where `abs` and `maximum` are.
+
+    Returns:
+        An array or a tensor like `x`; zero from distance 2 on.
+    """
+    outer, inner = (module.maximum(end - module.abs(x), 0) ** 3 for end in (2, 1))
+    return (outer - 4 * inner) / 6
 
 
 @functools.lru_cache(maxsize=16)
@@ -131,7 +146,7 @@ def _at(positions: np.ndarray, size: int, sigma: float, boundary: str) -> np.nda
     pixel, values = _spline(np.abs(positions).max() + 6 * sigma, size, boundary)
     basis = np.zeros((len(positions), len(pixel)))
     for offset, weight in zip(sigma * spread, weights, strict=True):
-        basis += weight * _cubic(positions[:, None] + offset - pixel)
+        basis += weight * cubic_spline(positions[:, None] + offset - pixel)
     return basis @ values
 
 
@@ -160,13 +175,6 @@ def _spline(reach: float, size: int, boundary: str) -> tuple[np.ndarray, np.ndar
     distance = np.abs(np.subtract.outer(*[np.arange(size + 2 * margin)] * 2))
     coefficients = math.sqrt(3) * (math.sqrt(3) - 2) ** distance
     return _centered(size + 2 * margin), coefficients @ extended(size, margin, boundary)
-
-
-def _cubic(x: np.ndarray) -> np.ndarray:
-    """The cubic B-spline."""
-    x = np.abs(x)
-    inner = 2 / 3 - x**2 + x**3 / 2
-    return np.where(x <= 1, inner, np.maximum(2 - x, 0) ** 3 / 6)
 
 
 def _centered(count: int) -> np.ndarray:

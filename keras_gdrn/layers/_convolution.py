@@ -143,14 +143,15 @@ def _by_few_coefficients(layer, x, axes: list, gain=None):
 
 def _normalized(layer, jet, sigma, dtype):
     """`C_α m(α) σ^|α|`."""
-    jet, orders = ops.cast(jet, dtype), [sum(alpha) for alpha in layer.indices]
-    counts = np.array([kernels.multinomial(alpha) for alpha in layer.indices], float)
-    if isinstance(sigma, float):
-        factors = ops.convert_to_tensor(counts * sigma ** np.array(orders), jet.dtype)
-    else:
-        powers = ops.stack([sigma**order for order in orders])
-        factors = ops.cast(ops.cast(counts, powers.dtype) * powers, jet.dtype)
-    return jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
+    counts = [kernels.multinomial(alpha) for alpha in layer.indices]
+    orders = [sum(alpha) for alpha in layer.indices]
+    counts, orders, sigma = (
+        ops.convert_to_tensor(x, dtype) for x in (counts, orders, sigma)
+    )
+    factors = counts * ops.power(sigma, orders)
+    return ops.cast(jet, dtype) * ops.reshape(
+        factors, (-1,) + (1,) * (len(jet.shape) - 1)
+    )
 
 
 def _combined(stencils: np.ndarray, jet):

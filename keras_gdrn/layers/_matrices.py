@@ -86,9 +86,8 @@ def _sampling_by_nodes(pixels, points, step, sigma, boundary, widest: float):
     dtype = single_or_double(sigma.dtype)
     nodes = kernels.sampling_nodes(pixels, points, step, widest, boundary)
     spread, weights, distance, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
-    x = ops.abs(distance[:, :, None] + ops.cast(sigma, dtype) * spread)
-    basis = ops.where(x <= 1, 2 / 3 - x**2 + x**3 / 2, ops.maximum(2 - x, 0) ** 3 / 6)
-    basis = ops.matmul(basis, weights[:, None])[..., 0]
+    x = distance[:, :, None] + ops.cast(sigma, dtype) * spread
+    basis = ops.matmul(kernels.cubic_spline(x, ops), weights[:, None])[..., 0]
     return ops.matmul(basis, values)
 
 

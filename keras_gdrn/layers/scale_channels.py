@@ -100,24 +100,16 @@ class ScaleChannels(keras.layers.Layer):
     def build(self, input_shape):
         input_shape = tuple(input_shape)
         if not self.network.built:
-            shape = list(input_shape)
-            if is_of_derivatives(
-                self.network
-            ):  # which asks whether σ alone is too large
-                channel_axis = 1 if _channels_first(self.network) else len(shape) - 1
-                shape = [
-                    n if k in (0, channel_axis) else None for k, n in enumerate(shape)
-                ]
-            self.network.build(tuple(shape))
+            self.network.build(_to_build(self.network, input_shape))
         self._check_network_takes(input_shape)
-        self._plan: Any = None
+        self.plan: Any = None  # the grids of the maps
         self._on_pixels: Any = None
         if self.density is None:
             self._on_pixels = self._followed(OnPixels, input_shape)
             self._warn_unless_scaled()
         else:
             how = self.density, self.receptive_field
-            self._plan = self._followed(Plan, input_shape, *how)
+            self.plan = self._followed(Plan, input_shape, *how)
         self._built_of = self._network_layers()
 
     def call(self, inputs, training=None):
@@ -128,17 +120,14 @@ class ScaleChannels(keras.layers.Layer):
                 "`ScaleChannels` of it."
             )
         # A variable of TensorFlow's has not all that a tensor has.
-        return self._at(ops.convert_to_tensor(inputs), self.sigma0, training)
-
-    def _at(self, inputs, sigma0: tuple[float, ...], training):
-        """`(batch, scale, …)` at these initial scales."""
-        if self._plan is None:
-            outputs = self._on_pixels(inputs, sigma0, training)
-            return _scales_apart(outputs, len(sigma0))
-        outputs = GridRun(self._plan, sigma0, training)(inputs)
-        if self._plan.result.is_map:
-            return ops.stack(outputs, axis=1)
-        return _scales_apart(outputs, len(sigma0))
+        inputs, scales = ops.convert_to_tensor(inputs), self.sigma0
+        if self.plan is None:
+            outputs = self._on_pixels(inputs, scales, training)
+        else:
+            outputs = GridRun(self.plan, scales, training)(inputs)
+            if self.plan.result.is_map:
+                return ops.stack(outputs, axis=1)
+        return _scales_apart(outputs, len(scales))
 
     def _followed(self, evaluation, input_shape: tuple, *how):
         """The network as it is evaluated, on grids or on the pixels."""
@@ -152,11 +141,6 @@ class ScaleChannels(keras.layers.Layer):
                 f"scales: {reason}.{instead} Received: density={self.density}"
             ) from None
         return followed
-
-    @property
-    def plan(self) -> Plan | None:
-        """The grids of the maps, of a layer that is built; `None` on the pixels."""
-        return self._plan
 
     @property
     def layers(self) -> list:
@@ -251,6 +235,16 @@ def _built_for(network, rank: int) -> tuple:
     rank = spec.ndim or rank
     sizes = {axis % rank: size for axis, size in spec.axes.items()}
     return tuple(sizes.get(axis) for axis in range(rank))
+
+
+def _to_build(network, input_shape: tuple) -> tuple:
+    """Without sizes for a layer that would ask whether σ itself is too large."""
+    if not is_of_derivatives(network):
+        return input_shape
+    unknown = (None,) * (len(input_shape) - 2)
+    if _channels_first(network):
+        return (*input_shape[:2], *unknown)
+    return (input_shape[0], *unknown, input_shape[-1])
 
 
 def _channels_first(network) -> bool:

@@ -11,6 +11,8 @@ from keras_gdrn.layers import (
     ScaleChannels,
     SpatialSelection,
 )
+from keras_gdrn.layers._convolution import on_grid
+from keras_gdrn.layers._grid import Grid
 from keras_gdrn.models import (
     feature_extractor,
     gauss_der_resnet,
@@ -115,6 +117,32 @@ def test_normalization_of_channels_that_come_first(selection):
         assert_near(first(moved, training=training), expected, 1e-5)
     for one, other in zip(first.get_weights(), last.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("boundary", ("zero", "symmetric"))
+def test_a_layer_on_a_grid_is_the_layer_on_as_many_pixels(boundary):
+    layer = GaussDerConv(3, 1.3, boundary=boundary)
+    layer.build((None, 11, 9, 2))
+    randomize(layer)
+    images, grid = drawn(2, 11, 9, 2), Grid((5, 4), 1.0)
+    y = numpy(on_grid(layer, images, grid, grid, boundary)) + numpy(layer.bias)
+    assert_near(y, numpy(layer(images)), 1e-5)
+    strided = numpy(on_grid(layer, images, grid, Grid((2, 2), 2.0), boundary))
+    assert_near(strided + numpy(layer.bias), y[:, 1::2, ::2], 1e-5)
+
+
+def test_whole_maps_end_as_their_layers_say_and_windows_do_not():
+    shape, images = (15, 15, 2), drawn(2, 15, 15, 2)
+
+    def scores(selection, boundary):
+        first = GaussDerConv(3, 1.0, activation="relu", use_bias=False)
+        second = GaussDerConv(3, 1.4, boundary=boundary)
+        layer = built(network(shape, first, second, selection=selection), shape)
+        return numpy(layer(images))
+
+    assert_near(scores("center", "zero"), scores("center", "symmetric"), 1e-6)
+    difference = scores("max", "zero") - scores("max", "symmetric")
+    assert np.abs(difference).max() > 1e-2
 
 
 def test_image_is_smoothed_on_pixels_of_its_own():
