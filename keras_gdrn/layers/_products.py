@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import keras
 import numpy as np
 import scipy.sparse
 from keras import ops
@@ -33,8 +34,16 @@ def product_along(x, axis: int, matrix) -> Any:
         y = _by_tiles(lines, matrix)
     else:
         wide = ops.convert_to_tensor(matrix, single_or_double(x.dtype))
-        y = ops.matmul(ops.cast(wide, x.dtype), lines)
+        y = _times(ops.cast(wide, x.dtype), lines)
     return ops.reshape(y, (-1, *front, ops.shape(y)[1], *behind))
+
+
+def _times(matrix, lines):
+    """The product of one matrix with each of many."""
+    if keras.backend.backend() == "jax":
+        # Otherwise XLA puts the batch second, and brings it back by a copy of the map.
+        matrix = ops.broadcast_to(matrix, (ops.shape(lines)[0], *ops.shape(matrix)))
+    return ops.matmul(matrix, lines)
 
 
 def products(x, axis: int, matrices) -> list:
