@@ -23,7 +23,7 @@ import keras
 import numpy as np
 from matplotlib.figure import Figure
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, save_figure, write_text
 from keras_gdrn.data import (
     STIR_SCENARIOS,
     STIR_SIZES,
@@ -86,7 +86,7 @@ def main() -> None:
         rows.append([name, *(f"{accuracy:.1f}" for accuracy in accuracies)])
     table = markdown_table(rows)
     print(f"\nTrained on {TRAINED[0]} to {TRAINED[-1]} pixels\n\n{table}\n")
-    (options.out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    write_text(options.out / "results.md", f"{table}\n")
 
     selection = plot_scale_selection_histogram(histogram)
     selection.axes[0].set_xlabel("size of the objects in pixels")
@@ -96,7 +96,7 @@ def main() -> None:
         "scale_selection": selection,
         "sizes": plot_sizes(faces),
     }.items():
-        figure.savefig(options.out / f"{name}.png")
+        save_figure(figure, options.out / f"{name}.png")
     seconds = time.perf_counter() - start
     print(f"Table and pictures are in {options.out}, after {seconds:.0f} s")
 

@@ -24,7 +24,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 from keras import layers
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, save_figure, write_text
 from keras_gdrn.data import SIZE_FACTORS, rescaled, rescaled_arrays
 from keras_gdrn.evaluation import scale_generalization, scale_selection_histogram
 from keras_gdrn.models import SIX_SCALES, gauss_der_resnet, with_sigma0
@@ -83,11 +83,11 @@ def main() -> None:
         rows.append([name, *(f"{accuracy:.3f}" for accuracy in result.accuracies)])
     table = markdown_table(rows)
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
-    (out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    write_text(out / "results.md", f"{table}\n")
     images = {f: rescaled_arrays("digits", "test", f, limit=4)[0] for f in tests}
-    plot_scale_generalization(results).savefig(out / "scale_generalization.png")
-    plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
-    plot_sizes(images).savefig(out / "sizes.png")
+    save_figure(plot_scale_generalization(results), out / "scale_generalization.png")
+    save_figure(plot_scale_selection_histogram(histogram), out / "scale_selection.png")
+    save_figure(plot_sizes(images), out / "sizes.png")
     seconds = time.perf_counter() - start
     print(f"Table and pictures are in {out}, after {seconds:.0f} s")
 

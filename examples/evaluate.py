@@ -12,7 +12,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive, save_figure, write_text
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
 from keras_gdrn.evaluation import scale_selection_histogram
 from keras_gdrn.models import from_preset, with_input_shape
@@ -44,16 +44,16 @@ def main() -> None:
     row = [model.name, *(f"{accuracy:.3f}" for accuracy in histogram.accuracies)]
     table = markdown_table([header, row])
     print(f"\nAccuracy at each size factor (training: 1)\n\n{table}\n")
-    (out / "results.md").write_text(f"{table}\n", encoding="utf-8")
+    write_text(out / "results.md", f"{table}\n")
     few = {**data, "limit": 4}
     images = {
         factor: rescaled_arrays(options.dataset, "test", factor, **few)[0]
         for factor in options.factors
     }
     curve = plot_scale_generalization({model.name: histogram})
-    curve.savefig(out / "scale_generalization.png")
-    plot_scale_selection_histogram(histogram).savefig(out / "scale_selection.png")
-    plot_sizes(images).savefig(out / "sizes.png")
+    save_figure(curve, out / "scale_generalization.png")
+    save_figure(plot_scale_selection_histogram(histogram), out / "scale_selection.png")
+    save_figure(plot_sizes(images), out / "sizes.png")
     print(f"Table and pictures are in {out}")
 
 

@@ -19,7 +19,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, save_figure
 from keras_gdrn.data import DATASETS, rescaled_arrays
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, ScaleChannels
 from keras_gdrn.models import from_preset, only_layer, with_input_shape
@@ -55,7 +55,7 @@ def main() -> None:
         elif isinstance(layer, GaussDerResidualBlock):
             filters[f"{layer.name}, 1"] = effective_filters(layer.conv1)
             filters[f"{layer.name}, 2"] = effective_filters(layer.conv2)
-    plot_effective_filters(filters).savefig(options.out / "effective_filters.png")
+    save_figure(plot_effective_filters(filters), options.out / "effective_filters.png")
 
     names = DATASETS[options.dataset].class_names
     wanted = options.classes or names[:5]
@@ -74,7 +74,7 @@ def main() -> None:
     maps = activation_maps(model, images, labels, SIGMA0, batch_size=1)
     shown = [names[label] for label in labels]
     figure = plot_activation_maps(images, maps, SIGMA0, names=shown)
-    figure.savefig(options.out / "activation_maps.png")
+    save_figure(figure, options.out / "activation_maps.png")
     print(f"Pictures are in {options.out}")
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from keras_gdrn import models, visualization
-from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive, replacing, save_figure
 from keras_gdrn.data import SIZE_FACTORS, imresize, read_image
 from keras_gdrn.evaluation import scale_selection_histogram
 from keras_gdrn.training import Recipe, Stage, train_in_stages
@@ -50,7 +50,8 @@ def main() -> None:
     stages += [Stage("six_channels", second, models.SIX_SCALES)]
     train = resized(images[~held_out], 1.0), labels[~held_out]
     model = train_in_stages(model, stages, train, out=out, seed=options.seed)
-    model.save(out / "model.keras")
+    with replacing(out / "model.keras") as partial:
+        model.save(partial)
     print(f"Test on the {held_out.sum()} images that were held out")
     tests = {f: (resized(images[held_out], f), labels[held_out]) for f in SIZE_FACTORS}
     model = models.with_input_shape(model, (None, None, channels))  # of any size
@@ -60,9 +61,9 @@ def main() -> None:
     print(f"\n{visualization.markdown_table([sizes, accuracies])}\n")
     print(f"Network and pictures are in {out}")
     curve = visualization.plot_scale_generalization({model.name: found})
-    curve.savefig(out / "scale_generalization.png")
+    save_figure(curve, out / "scale_generalization.png")
     histogram = visualization.plot_scale_selection_histogram(found)
-    histogram.savefig(out / "scale_selection.png")
+    save_figure(histogram, out / "scale_selection.png")
 
 
 def read(folder: Path, side: int, channels: int) -> tuple:

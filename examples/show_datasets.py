@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 
-from keras_gdrn.commands import errors_in_one_line
+from keras_gdrn.commands import errors_in_one_line, save_figure
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.visualization import plot_image_grid, size_label
 
@@ -35,7 +35,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{options.dataset}.png"
     where = {"data_dir": options.data_dir, "download": options.download}
-    collage(options.dataset, **where).savefig(path)
+    save_figure(collage(options.dataset, **where), path)
     print(f"Wrote {path}")
 
 

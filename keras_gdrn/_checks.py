@@ -8,6 +8,8 @@ import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -25,6 +27,13 @@ def is_integer(value: Any) -> bool:
 def is_positive(value: Any) -> bool:
     """Whether it is a finite, positive number."""
     return is_number(value) and 0 < value < math.inf
+
+
+def plain(value: Any) -> Any:
+    """Numbers of NumPy's as Python's, which JSON takes."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be recorded")
 
 
 def check_choice(name: str, value: Any, choices: Collection) -> Any:

@@ -11,8 +11,18 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["errors_in_one_line", "positive", "replacing"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "errors_in_one_line",
+    "positive",
+    "replacing",
+    "save_figure",
+    "write_text",
+]
 
 # In the errors of HDF5, of which some are `RuntimeError`.
 _FULL_DISK = re.compile(r"No space left|errno = 28\b|file write failed")
@@ -87,5 +97,39 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     model.save(partial)
     """
     partial = path.with_name(f"partial-{path.name}")
-    yield partial
-    os.replace(partial, path)
+    try:
+        yield partial
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)  # a full disk needs the space
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file of text, in UTF-8, completely or not at all.
+
+    Args:
+        path: The file, which is replaced.
+        text: Its content.
+
+    Example:
+
+    >>> write_text(Path("runs/results.md"), "| size | accuracy |")
+    """
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Saves a figure of `visualization` completely or not at all.
+
+    Args:
+        figure: A `matplotlib.figure.Figure`.
+        path: The file, which is replaced; its suffix is the format.
+
+    Example:
+
+    >>> save_figure(plot_scale_generalization(results), Path("runs/curve.png"))
+    """
+    with replacing(path) as partial:
+        figure.savefig(partial)

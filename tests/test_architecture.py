@@ -12,7 +12,7 @@ from tests._commands import ROOT
 
 PACKAGE = ROOT / "keras_gdrn"
 # What every room may use, and what is no room.
-COMMON = {"_checks", "commands"}
+COMMON = {"_checks", "_pixels", "commands"}
 FRAMEWORKS = {"keras", "tensorflow", "jax", "torch"}
 
 

@@ -46,7 +46,7 @@ import trial_data
 from options import SPACES, TUNERS, parse
 from report import plot_trials, report, trained_trials
 
-from keras_gdrn.commands import errors_in_one_line, replacing
+from keras_gdrn.commands import errors_in_one_line, replacing, save_figure, write_text
 from keras_gdrn.data import DATASETS
 from keras_gdrn.training import RECIPES, Recipe, claim_folder, lock_folder
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, search_on_ray
@@ -162,8 +162,8 @@ def write(tuner: keras_tuner.Tuner, out: Path) -> None:
     if not trained_trials(tuner):
         raise RuntimeError(f"no network was trained. {text}")
     print(f"\n{text}\n")
-    (out / "trials.md").write_text(text + "\n", encoding="utf-8")
-    plot_trials(tuner).savefig(out / "trials.png")
+    write_text(out / "trials.md", text + "\n")
+    save_figure(plot_trials(tuner), out / "trials.png")
     (model,) = tuner.get_best_models(1)
     with replacing(out / "model.keras") as partial:
         model.save(partial)

@@ -37,7 +37,7 @@ from foveation import Foveation
 from keras import layers
 from networks import lit, spread
 
-from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive, write_text
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.layers import ScaleChannels, ScalePooling
@@ -243,7 +243,7 @@ def main() -> None:
         found = [tested(name, options, seed) for seed in options.seeds]
         rows.append([name, *map(spread, np.transpose(found))])
         text = markdown_table(rows)
-        file.write_text(f"{text}\n", encoding="utf-8")
+        write_text(file, f"{text}\n")
     print(f"\nAccuracy at each size (training: 1)\n\n{text}\n\nalso in {file}")
 
 

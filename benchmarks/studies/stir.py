@@ -43,7 +43,7 @@ from stir_networks import (
 )
 from stir_report import picture, table
 
-from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive, save_figure, write_text
 from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir_arrays
 from keras_gdrn.evaluation import shift_accuracies
 from keras_gdrn.models import (
@@ -209,7 +209,7 @@ def middle(part: slice) -> int:
 def write(results: list[dict], out: Path, name: str) -> None:
     ours = [result for result in results if result["network"] == OURS]
     if ours:
-        picture(ours).savefig(out / f"{name}.png")
+        save_figure(picture(ours), out / f"{name}.png")
     print(table(results))
 
 
@@ -233,7 +233,7 @@ def main() -> None:
         result = run(options)
         name = run_name(options)
         text = json.dumps(result, indent=1)
-        (options.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        write_text(options.out / f"{name}.json", text + "\n")
         return write([result], options.out, name)
     files = sorted(options.out.glob("*-seed*.json"))
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]

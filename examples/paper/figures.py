@@ -11,6 +11,7 @@ from matplotlib.figure import Figure as Picture
 from records import read_records, report
 from run import images_of
 
+from keras_gdrn.commands import save_figure, write_text
 from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
     plot_scale_generalization,
@@ -129,7 +130,7 @@ def draw(figure: Figure, folders: Mapping[str, Path], file: Path) -> None:
     found = read_records(folders[run] for run in figure.runs)
     records = dict(zip(figure.runs, found.values(), strict=True))
     text = f"# {figure.where}\n\n{report(records)}\n"
-    file.with_suffix(".md").write_text(text, encoding="utf-8")
+    write_text(file.with_suffix(".md"), text)
     count = len(figure.curves) + len(figure.histograms)
     columns, rows = min(COLUMNS, count), -(-count // COLUMNS)
     size = (5.6 * columns, 4.6 * rows)
@@ -151,4 +152,4 @@ def draw(figure: Figure, folders: Mapping[str, Path], file: Path) -> None:
         axes.set_title(run)
     for axes in panels:
         axes.set_axis_off()
-    picture.savefig(file)
+    save_figure(picture, file)

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 import keras_gdrn
-from keras_gdrn.commands import replacing
+from keras_gdrn.commands import write_text
 from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.visualization import markdown_table, size_label
 
@@ -34,9 +34,8 @@ def write_record(out: Path, record: Mapping[str, Any]) -> None:
     }
     text = report({record["name"]: record})
     print(f"\n{text}\n\nTable and pictures are in {out}")
-    (out / "results.md").write_text(f"{text}\n", encoding="utf-8")
-    with replacing(out / "results.json") as partial:
-        partial.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_text(out / "results.md", f"{text}\n")
+    write_text(out / "results.json", json.dumps(record, indent=2) + "\n")
 
 
 def read_records(folders: Iterable[Path]) -> dict[str, dict[str, Any]]:

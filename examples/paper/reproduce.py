@@ -44,7 +44,7 @@ from images import Source
 from records import curves, over_seeds, read_records, report
 from run import network, parts, run
 
-from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive, save_figure
 from keras_gdrn.models import HEAD_INITIALIZERS
 from keras_gdrn.training import claim_folder, lock_folder, on_devices
 from keras_gdrn.visualization import plot_scale_generalization
@@ -62,7 +62,7 @@ def main() -> None:
         records = read_records(options.collect)
         print(over_seeds(records) if options.seeds else report(records))
         if options.out:
-            plot_scale_generalization(curves(records)).savefig(options.out)
+            save_figure(plot_scale_generalization(curves(records)), options.out)
         return
     if options.mixed_precision:
         keras.config.set_dtype_policy(f"mixed_{options.mixed_precision}")

@@ -15,7 +15,7 @@ from images import Part
 from networks import plain_resnet
 from records import write_record
 
-from keras_gdrn.commands import replacing
+from keras_gdrn.commands import replacing, save_figure
 from keras_gdrn.data import DATASETS
 from keras_gdrn.evaluation import scale_generalization, scale_selection_histogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
@@ -69,10 +69,12 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         record["sigma0"] = result.sigma0.tolist()
         record["scale_selection"] = result.shares.tolist()
         figure = plot_scale_selection_histogram(result)
-        figure.savefig(options.out / "scale_selection.png")
+        save_figure(figure, options.out / "scale_selection.png")
     with replacing(options.out / "model.keras") as partial:
         model.save(partial)
-    plot_scale_generalization(results).savefig(options.out / "scale_generalization.png")
+    save_figure(
+        plot_scale_generalization(results), options.out / "scale_generalization.png"
+    )
     write_record(options.out, record)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_gdrn._checks import check_count
-from keras_gdrn.data._imresize import OVERSHOOT
+from keras_gdrn._pixels import white
 
 # The splits, and their keys in a file.
 KEYS = {"train": "train", "validation": "val", "test": "test"}
@@ -20,9 +20,10 @@ def read_h5(
 
     It has `x_train, x_val, x_test` or some of them, `(N, H, W, C)`, and `y_train,
     y_val, y_test`, `(N,)` or `(N, 1)`. Where others have more, one image, with or
-    without its first axis, or none is a placeholder and left out. Values are of [0, 1],
-    or divided by 255: integers always, floats where the first 64 images have values
-    above 1.3. What the cubic carried outside of [0, 1], by at most 0.3, is clipped.
+    without its first axis, or none is a placeholder and left out. Values are of 0 to 1,
+    or of 0 to 255 and then divided by 255: which they are is seen from all images of a
+    split, as `models.Preprocess` sees it. What resizing has carried outside of the
+    range is clipped.
 
     Args:
         path: The file.
@@ -70,7 +71,7 @@ def _splits(file: Any) -> list[str]:
 def _pair(file: Any, key: str, limit: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The images and the labels of a split, if they are such."""
     x, y = file[f"x_{key}"], file[f"y_{key}"]
-    if x.ndim != 4 or x.shape[3] not in (1, 3) or x.dtype.kind not in "uif":
+    if x.ndim != 4 or x.shape[3] not in (1, 3) or x.dtype.kind not in "buif":
         raise ValueError(f"x_{key} must be numbers (N, H, W, C). Found: {x}")
     if y.shape not in ((len(x),), (len(x), 1)) or y.dtype.kind not in "uif":
         raise ValueError(f"y_{key} must be a number for each of {x}. Found: {y}")
@@ -79,13 +80,8 @@ def _pair(file: Any, key: str, limit: int | None) -> tuple[np.ndarray, np.ndarra
     if faulty.any():
         raise ValueError(f"y_{key} must number classes. Found: {labels[faulty][:12]}")
     images = x[:limit].astype("float32", copy=False)
-    is_of_bytes = x.dtype.kind != "f" or np.max(images[:64]) > 1 + OVERSHOOT
-    white = 255 if is_of_bytes else 1
-    images /= white
-    low, high = images.min(), images.max()
-    if not (low >= -OVERSHOOT and high <= 1 + OVERSHOOT):  # nor if it is NaN
-        raise ValueError(
-            f"x_{key} must be from 0 to {white}. Found: values from {white * low:g} to "
-            f"{white * high:g}"
-        )
+    try:
+        images /= white(images)
+    except ValueError as error:
+        raise ValueError(f"x_{key}: {error}") from None
     return np.clip(images, 0.0, 1.0, out=images), labels.astype("int32")

@@ -9,10 +9,6 @@ import numpy as np
 from keras_gdrn._checks import check_canvas, check_choice, check_positive
 from keras_gdrn.data._separable import apply_matrices, as_images
 
-# The cubic carries values of [0, 1] to [-0.282, 1.282] at most: its negative weights
-# sum to 1/8 on an axis, its positive ones to 9/8.
-OVERSHOOT = 0.3
-
 Extension = Literal["zero", "mirror"]
 
 

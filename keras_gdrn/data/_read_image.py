@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from keras_gdrn._checks import check_choice
-from keras_gdrn.data._imresize import OVERSHOOT
+from keras_gdrn._pixels import WHITE, white
 
 MODES = {1: "L", 3: "RGB"}
 # A shape that no photograph has: resized by its shorter side it would be gigantic.
@@ -72,8 +72,8 @@ def _as_pixels(image: Any, channels: int) -> np.ndarray:
         image = Image.fromarray(_as_bytes(pixels))
     if image.mode.endswith("A") or "transparency" in image.info:
         image = image.convert("RGBA")
-        white = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(white, image)
+        background = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(background, image)
     pixels = np.array(image.convert(MODES[channels]))
     return pixels.reshape(*pixels.shape[:2], channels)
 
@@ -81,25 +81,22 @@ def _as_pixels(image: Any, channels: int) -> np.ndarray:
 def _as_bytes(pixels: np.ndarray) -> np.ndarray:
     if pixels.ndim == 3 and pixels.shape[-1] == 1:
         pixels = pixels[..., 0]
-    fits = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4))
-    if pixels.dtype.kind not in "biuf":
+    try:
+        brightness = WHITE / white(pixels)
+    except ValueError as error:
         raise ValueError(
             "An image must be the path of a file, its bytes, a file opened in binary "
-            "mode, an image of Pillow's or an array of numbers. "
-            f"Received: values of the dtype {pixels.dtype}"
-        )
-    low, high = np.min(pixels, initial=0), np.max(pixels, initial=0)
-    # An interpolation may leave [0, 1] so far.
-    white, beyond = (1, OVERSHOOT) if high <= 1 + OVERSHOOT else (255, 0)
-    if not (fits and low >= -beyond and high <= 255):
+            f"mode, an image of Pillow's or an array, whose {error}"
+        ) from None
+    if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4))):
         raise ValueError(
-            "An image must be an array (height, width) or (height, width, channel), "
-            "with 1, 3 or 4 channels and values of 0 to 255 or of 0 to 1. Received: an "
-            f"array of the shape {pixels.shape} with values of {low:g} to {high:g}"
+            "An array of an image must be (height, width) or (height, width, channel), "
+            f"with 1, 3 or 4 channels. Received: an array of the shape {pixels.shape}"
         )
-    if pixels.dtype == "uint8":
+    if pixels.dtype == "uint8" and brightness == 1:
         return pixels
-    return np.rint(pixels * (255 / white)).clip(0, 255).astype("uint8")
+    pixels = np.multiply(pixels, brightness, dtype="float32")
+    return np.rint(pixels).clip(0, 255).astype("uint8")
 
 
 def _check_shape(width: int, height: int) -> None:

@@ -50,7 +50,7 @@ def generator(key: tuple[int, int], place: int = 0) -> np.random.Generator:
         key: Two integers, such as a seed and the number of an epoch.
         place: 0 for the order of an epoch, `step + 1` for the batch of a step.
     """
-    words = [part % 2**64 for part in key]
+    words = [int(part) % 2**64 for part in key]
     return np.random.Generator(
         np.random.Philox(key=np.array(words, "uint64"), counter=[0, place, 0, 0])
     )

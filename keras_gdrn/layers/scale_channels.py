@@ -1,4 +1,5 @@
 import warnings
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,9 @@ from keras_gdrn.layers._on_grid import GridRun
 from keras_gdrn.layers._on_pixels import OnPixels
 from keras_gdrn.layers._plan import Plan
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
+
+# The `ScaleChannels` of each network: several may share it.
+_USERS = weakref.WeakKeyDictionary()
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -85,6 +89,7 @@ class ScaleChannels(keras.layers.Layer):
             )
         _check_single(getattr(network, "outputs", None), network)
         self.network = network
+        _USERS.setdefault(network, weakref.WeakSet()).add(self)
         self.sigma0 = _checked_scales(sigma0)
         self.density = _checked("density", density, "samples per sigma")
         self.receptive_field = _checked(
@@ -192,7 +197,11 @@ class ScaleChannels(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        config["network"] = keras.saving.serialize_keras_object(self.network)
+        network = keras.saving.serialize_keras_object(self.network)
+        if len(_USERS[self.network]) > 1:
+            # Keras' own mark, by which a file has one network for all who share it.
+            network = {**network, "shared_object_id": id(self.network)}
+        config["network"] = network
         config["sigma0"] = list(self.sigma0)
         config["density"] = self.density
         config["receptive_field"] = self.receptive_field

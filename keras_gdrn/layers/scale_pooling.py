@@ -51,8 +51,8 @@ class ScalePooling(keras.layers.Layer):
                 f"`dropout` must be in [0, 1). Received: dropout={dropout!r}"
             )
         self.mode = check_choice("mode", mode, MODES)
-        self.dropout = dropout
-        self.seed = seed
+        self.dropout = float(dropout)
+        self.seed = seed if seed is None else int(seed)
         if dropout > 0:
             self.seed_generator = keras.random.SeedGenerator(seed)
 

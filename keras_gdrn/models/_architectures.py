@@ -30,8 +30,8 @@ class Architecture:
         input_shape: Shape of an image, `(height, width, channels)`.
         widths, ratio, sigma0, classes, scale_pooling, scale_dropout: As
             `gauss_der_resnet`.
-        spatial_selection, head_initializer, zero_order, separable_blocks, residual: As
-            `scale_channel`.
+        spatial_selection, head_initializer, head_activation, zero_order,
+            separable_blocks, residual: As `scale_channel`.
         boundary, epsilon: As `GaussDerConv`.
         density, receptive_field: As `ScaleChannels`.
     """
@@ -45,6 +45,7 @@ class Architecture:
     scale_dropout: float = 0.0
     spatial_selection: str = "center"
     head_initializer: str = "positive"
+    head_activation: str | None = "relu"
     zero_order: bool = False
     separable_blocks: int = 0
     residual: bool = True

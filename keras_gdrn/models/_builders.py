@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 
 import keras
+import numpy as np
 
 from keras_gdrn._checks import (
     check_input_shape,
@@ -40,6 +41,7 @@ def scale_channel(
     residual: bool = True,
     spatial_selection: str = "center",
     head_initializer: str = "positive",
+    head_activation: str | None = "relu",
     name: str = "scale_channel",
     **convolution,
 ) -> keras.Model:
@@ -68,6 +70,9 @@ def scale_channel(
         spatial_selection: `"center"` or `"max"`.
         head_initializer: How the last layer begins, as `head_initializers`:
             `"positive"` or `"he_uniform"`.
+        head_activation: Activation of the last layer. The ReLU, which is the paper's,
+            serves one class of several; `None` gives scores of any sign, for several
+            labels of an image, a single score or regression.
         **convolution: Further arguments of every `GaussDerConv`: `boundary`,
             `epsilon`, `trainable_sigma`, initializers (instead of those of
             `head_initializer` too), regularizers, constraints.
@@ -111,7 +116,7 @@ def scale_channel(
         check_positive_integer("classes", classes),
         ratio ** len(widths),
         zero_order=zero_order,
-        activation="relu",
+        activation=head_activation,
         name="head",
         **{**head_initializers(head_initializer, zero_order=zero_order), **common},
     )(x)
@@ -193,6 +198,7 @@ def _conv_bn_relu(x, name, filters, sigma, options):
 
 
 def _checked_widths(widths) -> list[int]:
+    widths = widths.tolist() if isinstance(widths, np.ndarray) else widths
     if not isinstance(widths, Sequence) or isinstance(widths, str) or not widths:
         raise ValueError(
             "`widths` must be a non-empty sequence of integers. "

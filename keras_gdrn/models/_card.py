@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_gdrn._checks import plain
+from keras_gdrn.commands import write_text
+
 FILE, README = "card.json", "README.md"
 
 
@@ -98,6 +101,7 @@ def read_card(folder: Path) -> Card:
 
 def write_card(card: Card, folder: Path, name: str) -> None:
     """For programs as JSON, for people as the README of the folder."""
-    text = json.dumps(dataclasses.asdict(card), indent=2, ensure_ascii=False)
-    (folder / FILE).write_text(text + "\n", encoding="utf-8")
-    (folder / README).write_text(card.markdown(name), encoding="utf-8")
+    known = dataclasses.asdict(card)
+    text = json.dumps(known, indent=2, ensure_ascii=False, default=plain)
+    write_text(folder / FILE, text + "\n")
+    write_text(folder / README, card.markdown(name))

@@ -153,7 +153,14 @@ def _replace_files(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     files = [file.relative_to(source) for file in source.rglob("*") if file.is_file()]
     with tempfile.TemporaryDirectory(dir=target, prefix=".new-") as beside:
-        shutil.copytree(source, beside, dirs_exist_ok=True)
+        try:
+            shutil.copytree(source, beside, dirs_exist_ok=True)
+        except shutil.Error as error:  # a list of all files
+            first, *_ = error.args[0]
+            raise OSError(
+                f"The network could not be saved to {target}; what was there is as it "
+                f"was. {first[-1]}"
+            ) from error
         for file in files:
             (target / file).parent.mkdir(parents=True, exist_ok=True)
             (Path(beside) / file).replace(target / file)

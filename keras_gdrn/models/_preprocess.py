@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_gdrn._checks import check_choice, check_positive
+from keras_gdrn._pixels import WHITE, kinds
 
 EXTENSIONS = ("zero", "mirror")
-# Resizing oversteps the range of values by some: by a quarter below, a half above.
-_BELOW, _ABOVE, _WHITE = 0.25, 1.5, 255.0
-_BRIGHT = 8.0  # more than standardized pixels have
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -62,7 +61,7 @@ class Preprocess(keras.layers.Layer):
         super().__init__(name=name, dtype=dtype, **kwargs)
         self.class_names = _checked_names(class_names)
         if object_size is not None:
-            check_positive("object_size", object_size)
+            object_size = check_positive("object_size", object_size)
         self.object_size = object_size
         self.extension = check_choice("extension", extension, EXTENSIONS)
 
@@ -75,14 +74,10 @@ class Preprocess(keras.layers.Layer):
         low = ops.min(x, axes, keepdims=True)
         high = ops.max(x, axes, keepdims=True)
         whole = ops.all(ops.equal(x, ops.floor(x)), axes, keepdims=True)
-        is_unit = (low >= -_BELOW) & (high <= _ABOVE)
-        is_byte = whole & (low >= 0) & (high <= _WHITE)
-        is_byte |= (
-            (low >= -_BELOW * _WHITE) & (high >= _BRIGHT) & (high <= _ABOVE * _WHITE)
-        )
+        is_unit, is_byte = kinds(low, high, whole)
         # NaN for others: an exported `where` may be a sum, in which a NaN spoils all.
         nan = ops.sqrt(ops.cast(is_unit | is_byte, x.dtype) - 1.0)
-        return x / ops.where(is_unit, 1.0, ops.cast(_WHITE, x.dtype)) + nan
+        return x / ops.where(is_unit, 1.0, ops.cast(WHITE, x.dtype)) + nan
 
     def compute_output_shape(self, input_shape):
         return input_shape
@@ -120,10 +115,14 @@ class Preprocess(keras.layers.Layer):
 
 
 def _checked_names(class_names) -> tuple[str, ...]:
-    is_sequence = isinstance(class_names, Sequence) and not isinstance(class_names, str)
-    if not is_sequence or not all(isinstance(name, str) for name in class_names):
+    is_sequence = isinstance(class_names, (Sequence, np.ndarray))
+    if (
+        not is_sequence
+        or isinstance(class_names, str)
+        or not all(isinstance(name, str) for name in class_names)
+    ):
         raise ValueError(
             "`class_names` must be a sequence of strings. "
             f"Received: class_names={class_names!r}"
         )
-    return tuple(class_names)
+    return tuple(map(str, class_names))

@@ -44,7 +44,7 @@ class Run(keras.callbacks.Callback):
     # Not at the end of a batch: Keras would wait for the losses of each.
     def on_train_batch_begin(self, batch, logs=None):
         is_late = time.perf_counter() - self.saved >= 60 * self.minutes
-        if self.folder and batch and is_late and self._is_finite({}):
+        if batch and is_late and self.folder and self._is_finite({}):
             self._save(self.epoch * self.steps + self.skipped + batch)
 
     def on_epoch_end(self, epoch, logs=None):
@@ -59,12 +59,18 @@ class Run(keras.callbacks.Callback):
                 "there is a folder `out`, is that of the epoch before."
             )
         self.state.rows.append({"epoch": epoch, **logs})
-        if self.folder and is_finite:
+        if is_finite:
             self._save((epoch + 1) * self.steps)
 
-    def _save(self, step: int) -> None:
-        assert self.folder is not None
-        save(self.model, self.folder, step, self.state.rows)
+    def finish(self) -> None:
+        """Keeps what a callback has decided: its stop, and the weights it has left."""
+        if self.model.stop_training and self._is_finite(self.state.rows[-1]):
+            self._save((self.state.rows[-1]["epoch"] + 1) * self.steps, stopped=True)
+
+    def _save(self, step: int, stopped: bool = False) -> None:
+        if self.folder is None:
+            return
+        save(self.model, self.folder, step, self.state.rows, stopped)
         self.saved = time.perf_counter()
 
     def _is_finite(self, logs: Mapping[str, Any]) -> bool:

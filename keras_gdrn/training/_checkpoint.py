@@ -15,7 +15,7 @@ import h5py
 import keras
 import numpy as np
 
-from keras_gdrn.commands import replacing
+from keras_gdrn.commands import replacing, write_text
 from keras_gdrn.training._run_folder import SETTINGS
 
 CHECKPOINT = "checkpoint.weights.h5"  # the ending is what Keras wants
@@ -35,6 +35,7 @@ class State:
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # of the log
     # Those of an epoch that goes on: metrics and states of random number generators.
     values: list[np.ndarray] = dataclasses.field(default_factory=list)
+    stopped: bool = False  # by a callback, for good
 
 
 def seeds(model: keras.Model) -> list[keras.Variable]:
@@ -50,7 +51,9 @@ def restore(model: keras.Model, state: State) -> None:
         variable.assign(value)
 
 
-def save(model: keras.Model, folder: Path, step: int, rows: list) -> None:
+def save(
+    model: keras.Model, folder: Path, step: int, rows: list, stopped: bool = False
+) -> None:
     """Puts the state of a training in the place of the one before."""
     _check_space(model, folder)
     with replacing(folder / CHECKPOINT) as partial:
@@ -58,6 +61,7 @@ def save(model: keras.Model, folder: Path, step: int, rows: list) -> None:
         with h5py.File(partial, "a") as file:
             group = file.create_group(_STATE)
             group["step"], group["rows"] = step, json.dumps(rows, default=float)
+            group["stopped"] = stopped
             variables = [*model.metrics_variables, *seeds(model)]
             for number, value in enumerate(map(keras.ops.convert_to_numpy, variables)):
                 group[f"values/{number}"] = value
@@ -89,7 +93,8 @@ def resume(model: keras.Model, folder: Path) -> State:
         group: Any = file[_STATE]
         values = group.get("values", {})
         values = [values[str(number)][()] for number in range(len(values))]
-        state = State(int(group["step"][()]), json.loads(group["rows"][()]), values)
+        step, rows = int(group["step"][()]), json.loads(group["rows"][()])
+        state = State(step, rows, values, bool(group["stopped"][()]))
     if state.rows:
         _write_log(folder, state.rows)  # without what came after the checkpoint
     return state
@@ -104,8 +109,7 @@ def _write_log(folder: Path, rows: list[dict[str, Any]]) -> None:
     writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with replacing(folder / LOG) as partial:
-        partial.write_text(text.getvalue(), encoding="utf-8")
+    write_text(folder / LOG, text.getvalue())
 
 
 def history(rows: list[dict[str, Any]]) -> keras.callbacks.History:

@@ -43,8 +43,9 @@ def fit(
     With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of
     the weights and of the optimizer; long epochs have some in between. The same call
     goes on from the last one, whenever and however it was interrupted, and returns at
-    once if all epochs are done. The result is that of a run without interruption, bit
-    by bit where the backend is deterministic.
+    once if all epochs are done, or if a callback such as `EarlyStopping` has stopped
+    the training: the weights are then those that the callback has left. The result is
+    that of a run without interruption, bit by bit where the backend is deterministic.
 
     For mixed precision, build the model under
     `keras.config.set_dtype_policy("mixed_bfloat16")`; for several GPUs build it, and
@@ -74,7 +75,8 @@ def fit(
             TensorFlow.
         check_finite: Whether to stop by an error after an epoch whose loss or weights
             are not finite. In either case the last good checkpoint is kept.
-        callbacks: Further Keras callbacks, or one. Their state is not restored.
+        callbacks: Further Keras callbacks, or one, but for those that decide on the
+            learning rate, which is the recipe's. Their state is not restored.
         verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
 
     Returns:
@@ -104,6 +106,7 @@ def fit(
     shared = recipe.batch_size, model.input_shape, classes, devices
     batches = Batches(as_source(data), *shared, recipe.augmentation, seed)
     class_weight = as_class_weight(class_weight, classes)
+    others = _checked_callbacks(callbacks)
     options: dict[str, Any] = {"class_weight": class_weight, "verbose": verbose}
     if validation_data is not None:
         tests = Batches(as_source(validation_data), *shared)
@@ -119,8 +122,10 @@ def fit(
             claim_folder(folder, decided)
             state = _checkpoint.resume(model, folder)
         run = Run(seed, batches.steps, state, folder, checkpoint_minutes, check_finite)
-        options["callbacks"] = [run, *keras.tree.flatten([callbacks or ()])]
-        _train(model, batches, state.step, recipe.epochs, options)
+        options["callbacks"] = [run, *others]
+        if not state.stopped and state.step < recipe.epochs * batches.steps:
+            _train(model, batches, state.step, recipe.epochs, options)
+            run.finish()
     return _checkpoint.history(state.rows)
 
 
@@ -128,7 +133,7 @@ def _train(
     model: keras.Model, batches: Batches, done: int, epochs: int, options: dict
 ) -> None:
     """Trains from a step on, to the end of the last epoch."""
-    steps = batches.steps
+    steps, model.stop_training = batches.steps, False
     # Keras' epochs have as many steps: what is left of one is a call of its own.
     ends = sorted({done, done + -done % steps, epochs * steps})
     for first, end in itertools.pairwise(ends):
@@ -141,6 +146,24 @@ def _train(
                 shuffle=False,  # the pipeline has done it
                 **options,
             )
+
+
+def _checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
+    """One or several, without those that Keras would refuse late in the training."""
+    listed = keras.tree.flatten([callbacks or ()])
+    rates = keras.callbacks.ReduceLROnPlateau, keras.callbacks.LearningRateScheduler
+    for callback in listed:
+        if not isinstance(callback, keras.callbacks.Callback):
+            raise ValueError(
+                f"`callbacks` must be callbacks of Keras. Received: {callback!r}"
+            )
+        if isinstance(callback, rates):
+            raise ValueError(
+                "The learning rate is the recipe's: choose it by `Recipe`, or compile "
+                "the model with an optimizer of your own and use `model.fit`. "
+                f"Received: callbacks with a {type(callback).__name__}"
+            )
+    return listed
 
 
 def _settings(

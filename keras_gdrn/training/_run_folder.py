@@ -10,9 +10,9 @@ from typing import Any
 
 import filelock
 import keras
-import numpy as np
 
-from keras_gdrn.commands import replacing
+from keras_gdrn._checks import plain
+from keras_gdrn.commands import write_text
 
 SETTINGS = "settings.json"
 
@@ -77,13 +77,12 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
     Raises:
         FileExistsError: If the folder holds other files or other settings.
     """
-    file, text = folder / SETTINGS, json.dumps(settings, indent=2, default=_plain)
+    file, text = folder / SETTINGS, json.dumps(settings, indent=2, default=plain)
     folder.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         if any(not path.name.startswith("partial") for path in folder.iterdir()):
             raise FileExistsError(f"{folder} holds files that are not of such a run.")
-        with replacing(file) as partial:
-            partial.write_text(f"{text}\n", encoding="utf-8")
+        write_text(file, f"{text}\n")
     try:
         recorded = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:  # neither UTF-8 nor JSON
@@ -99,13 +98,6 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
             f"{folder} holds a run with other settings. Choose another folder, or "
             "repeat that run's:\n" + "\n".join(differing)
         )
-
-
-def _plain(value: Any) -> Any:
-    """A number of NumPy's as one of Python's."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be recorded")
 
 
 def _values(settings: Any) -> dict[str, Any]:

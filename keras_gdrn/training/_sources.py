@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_gdrn._checks import is_integer, is_number
-from keras_gdrn.data._imresize import OVERSHOOT
+from keras_gdrn._pixels import BELOW
 from keras_gdrn.data._source import ArraySource
 
 # Digits of scikit-learn reach 16, images of 8 bits 255. Standardized images stay
@@ -125,7 +125,7 @@ def checked_images(images: np.ndarray, jitter: bool = False) -> np.ndarray:
     if not largest <= LARGEST:
         raise ValueError(f"{_WANTED}values up to {largest}")
     # An interpolation may leave [0, 1] so far, which it does little harm to clip.
-    in_range = lowest >= -OVERSHOOT and highest <= 1 + OVERSHOOT
+    in_range = lowest >= -BELOW and highest <= 1 + BELOW
     if jitter and not (in_range and images.shape[-1] in (1, 3)):
         raise ValueError(
             "Images must have 1 or 3 channels and be in [0, 1], to which color jitter "

@@ -100,15 +100,14 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         compile_by(model, self.recipe(hp, self.base_recipe.epochs), 1, "auto")
         return model
 
-    def recipe(self, hp: keras_tuner.HyperParameters, epochs: int) -> Recipe:
-        """The recipe that `hp` chooses, for so many epochs."""
+    def recipe(
+        self, hp: keras_tuner.HyperParameters, epochs: int, **fixed: Any
+    ) -> Recipe:
+        """The recipe that `hp` chooses, for so many epochs, with some fields fixed."""
         share = self.base_recipe.warmup_epochs / self.base_recipe.epochs
-        return replace(
-            self.base_recipe,
-            **self.space.training(hp),
-            epochs=epochs,
-            warmup_epochs=min(math.ceil(share * epochs), epochs - 1),
-        )
+        warmup_epochs = min(math.ceil(share * epochs), epochs - 1)
+        chosen = {**self.space.training(hp), "warmup_epochs": warmup_epochs, **fixed}
+        return replace(self.base_recipe, epochs=epochs, **chosen)
 
     def fit(
         self,
@@ -119,11 +118,12 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         *,
         validation_data: Any = None,
         validation_split: float = 0.0,
+        batch_size: int | None = None,
         epochs: int | None = None,
         initial_epoch: int = 0,
         seed: int = 0,
         out: str | os.PathLike | None = None,
-        callbacks: Sequence[keras.callbacks.Callback] = (),
+        callbacks: Sequence[keras.callbacks.Callback] | None = None,
         **options: Any,
     ) -> dict[str, float]:
         """Train the model and return its accuracies.
@@ -137,14 +137,14 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 these by size factor, as `scale_generalization` takes them.
             validation_split: Instead, the share of the arrays `x` and `y`, the last
                 ones, that are kept apart for validation, at size factor 1.
+            batch_size: Images in a batch, instead of what the space has.
             epochs, initial_epoch: As `keras.Model.fit`; by default those of the
                 recipe. Each of Hyperband's rounds has a learning rate schedule.
             seed: Seed of shuffling, augmentation and dropout.
             out: Folder for checkpoints, from which the same call resumes.
-            callbacks: As `keras.Model.fit`. The validation comes after the training: a
-                callback can watch "loss" and "accuracy" only.
-            **options: Further arguments of `training.fit`, such as `verbose`. The
-                size of a batch is not among them: `SearchSpace(batch_size=(32,))`.
+            callbacks: As `keras.Model.fit`. For one that watches "val_accuracy" or
+                "val_loss", each epoch ends with a validation at size factor 1.
+            **options: Further arguments of `training.fit`, such as `verbose`.
 
         Returns:
             The objectives and the number of parameters, by name.
@@ -155,11 +155,17 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         """
         epochs_here = []  # in this process
         note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
+        callbacks = list(callbacks or ())
         options |= {"seed": seed, "out": out, "callbacks": [*callbacks, note]}
+        fixed = {} if batch_size is None else {"batch_size": batch_size}
         try:
             data, tests = _data(x, y, validation_data, validation_split)
             check_datasets(model, tests)
-            stages = self._stages(hp, epochs or self.base_recipe.epochs, initial_epoch)
+            _check_objective(callbacks, tests)
+            if any(getattr(c, "monitor", "").startswith("val_") for c in callbacks):
+                options["validation_data"] = _at_one(tests)
+            epochs = epochs or self.base_recipe.epochs
+            stages = self._stages(hp, epochs, initial_epoch, fixed)
             train_in_stages(model, stages, data, **options)
         except (TypeError, ValueError) as error:  # which would be that of every trial
             raise FatalValueError(str(error)) from error
@@ -174,16 +180,18 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         return {"parameters": parameters(model), **objectives}
 
     def _stages(
-        self, hp: keras_tuner.HyperParameters, epochs: int, first: int
+        self, hp: keras_tuner.HyperParameters, epochs: int, first: int, fixed: dict
     ) -> list[Stage]:
         """The stages, or what is left of them, in the epochs from `first` on."""
         single = max(0, min(self.single_scale_epochs, epochs) - first)
         joint = epochs - first - single
         stages = []
         if single:
-            stages.append(Stage("one_channel", self.recipe(hp, single), (1.0,)))
+            stages.append(
+                Stage("one_channel", self.recipe(hp, single, **fixed), (1.0,))
+            )
         if joint:
-            recipe = self.recipe(hp, joint)
+            recipe = self.recipe(hp, joint, **fixed)
             if self.single_scale_epochs:
                 rate = recipe.learning_rate / 2
                 recipe = replace(recipe, learning_rate=rate, warmup_epochs=0)
@@ -212,6 +220,33 @@ def _data(
         )
     images, labels = data
     return (images[:kept], labels[:kept]), {1.0: (images[kept:], labels[kept:])}
+
+
+def _at_one(tests: Mapping[float, Any]) -> Any:
+    if 1.0 not in tests:
+        raise ValueError(
+            'For a callback that watches "val_accuracy" or "val_loss", '
+            "`validation_data` must have images of size factor 1. "
+            f"Received: size factors {sorted(tests)}"
+        )
+    return tests[1.0]
+
+
+def _check_objective(
+    callbacks: Sequence[keras.callbacks.Callback], tests: Mapping[float, Any]
+) -> None:
+    """Refuses a tuner's objective that no trial will have, before the first one."""
+    known = {"parameters", "val_mean_accuracy", "val_min_accuracy"}
+    known |= {"val_accuracy"} if 1.0 in tests else set()
+    for callback in callbacks:  # one of Keras Tuner's knows it
+        objective = getattr(callback, "objective", None)
+        for part in getattr(objective, "objectives", [objective]):
+            name = getattr(part, "name", None)
+            if name is not None and name not in known:
+                raise ValueError(
+                    f"`objective` must be one of {sorted(known)}, for validation at "
+                    f"size factors {sorted(tests)}. Received: objective={name!r}"
+                )
 
 
 def pass_through(

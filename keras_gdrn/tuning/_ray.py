@@ -16,7 +16,7 @@ import keras_tuner
 from keras_tuner.engine.trial import Trial, TrialStatus
 
 from keras_gdrn._checks import check_count, check_number
-from keras_gdrn.commands import replacing
+from keras_gdrn.commands import write_text
 from keras_gdrn.tuning._ray_tasks import cluster
 
 
@@ -177,8 +177,7 @@ def _quiet_and_safe(oracle: keras_tuner.Oracle) -> Iterator[None]:
     """
 
     def save(what: Any, file: str) -> None:
-        with replacing(Path(file)) as partial:
-            partial.write_text(json.dumps(what.get_state()), encoding="utf-8")
+        write_text(Path(file), json.dumps(what.get_state()))
 
     (stateful,) = Trial.__bases__  # and of tuners and oracles
     before, oracle.verbose, stateful.save = (oracle.verbose, stateful.save), 0, save

@@ -2,10 +2,12 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras_tuner
+import numpy as np
 
+from keras_gdrn._checks import is_number
 from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
@@ -22,9 +24,30 @@ _PAPER = {
 }
 
 
+# What need not be of a set.
+_CONTINUOUS = ("ratio", "separable_share", "scale_dropout", "sigma0_spacing", "density")
+_CONTINUOUS += ("learning_rate", "weight_decay", "label_smoothing")
+
+
+class Range(NamedTuple):
+    """All numbers from the lowest to the highest, in place of a set.
+
+    They are drawn evenly by their logarithm, or as they are where the lowest is 0.
+
+    Example:
+
+    >>> SearchSpace(ratio=Range(1.1, 1.5), learning_rate=Range(1e-3, 1e-2))
+    """
+
+    lowest: float
+    highest: float
+
+
 @dataclasses.dataclass(frozen=True)
 class SearchSpace:
     """The values that a search chooses from; a set of one value fixes it.
+
+    A number that need not be an integer can also be searched in a `Range`.
 
     The sets contain the values of the paper's networks and recipes. Keras Tuner's
     default for each is the paper's value for CIFAR-10 or, where it is not in the set,
@@ -47,8 +70,8 @@ class SearchSpace:
         learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
-        ValueError: If a set is not a tuple or is empty, `sigma0_range` is not a range
-            or a spacing is not above 1.
+        ValueError: If a set is not a tuple or is empty, a `Range` or `sigma0_range` is
+            none, or a spacing is not above 1.
     """
 
     ratio: tuple[float, ...] = (1.1, 1.13, 1.16, 1.2, 1.22, 1.27, 1.32, 1.4, 1.5)
@@ -70,7 +93,11 @@ class SearchSpace:
     batch_size: tuple[int, ...] = (17, 32, 45, 64, 128)
 
     def __post_init__(self):
-        for name, values in vars(self).items():
+        for name, given in vars(self).items():
+            values = _of_pythons_numbers(given)
+            object.__setattr__(self, name, values)
+            if isinstance(values, Range):
+                _check_range(name, values)
             if not isinstance(values, tuple) or not values:
                 raise ValueError(
                     f"`{name}` must be a tuple of at least one value. "
@@ -138,10 +165,36 @@ class SearchSpace:
         chosen = {}
         for name in names:
             values = getattr(self, name)
-            value = hp.Choice(name, list(values), default=self._default(name))
+            default = self._default(name)
+            if isinstance(values, Range):
+                even = "log" if values.lowest else "linear"
+                chosen[name] = hp.Float(name, *values, sampling=even, default=default)
+                continue
+            value = hp.Choice(name, list(values), default=default)
             chosen[name] = values[values.index(value)]  # `True`, not 1
         return chosen
 
     def _default(self, name: str) -> Any:
         values, paper = getattr(self, name), _PAPER.get(name)
+        if isinstance(values, Range):
+            lowest, highest = values
+            inside = paper is not None and lowest <= paper <= highest
+            return paper if inside else (lowest + highest) / 2
         return paper if paper in values else values[len(values) // 2]
+
+
+def _check_range(name: str, values: Range) -> None:
+    are_numbers = all(map(is_number, values))
+    if name not in _CONTINUOUS or not are_numbers or not 0 <= values[0] < values[1]:
+        raise ValueError(
+            "A `Range` must go from one number >= 0 to a larger one, of one of "
+            f"{_CONTINUOUS}. Received: {name}={values!r}"
+        )
+
+
+def _of_pythons_numbers(values: Any) -> Any:
+    """Keras Tuner takes no others."""
+    if not isinstance(values, tuple):
+        return values
+    own = [v.item() if isinstance(v, np.generic) else v for v in values]
+    return Range(*own) if isinstance(values, Range) else tuple(own)

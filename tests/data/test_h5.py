@@ -36,12 +36,10 @@ def test_files_such_as_the_authors(tmp_path, dtype, white, batch_axis, tolerance
         assert_same(found, rescaled_arrays("digits", split, limit=count), tolerance)
 
 
-def test_what_the_cubic_overshoots_is_clipped_and_integers_are_of_255(tmp_path):
+def test_what_the_cubic_overshoots_is_clipped(tmp_path):
     images = GOOD + np.array([0.5, -0.28, 1.28])[:, None, None, None]
     found, _ = read_h5(write(tmp_path / "a.h5", x_test=images, y_test=CLASSES))["test"]
     np.testing.assert_array_equal(found[:, 0, 0, 0], [0.5, 0, 1])
-    dark = write(tmp_path / "b.h5", x_test=GOOD.astype(int) + 1, y_test=CLASSES)
-    assert read_h5(dark)["test"][0].max() == np.float32(1 / 255)
 
 
 BAD = GOOD + np.array([np.nan, 0, 0], "float32")[:, None, None, None]
@@ -63,9 +61,9 @@ LABELS = "y_test must be a number for each of .*x_test"
         ({"x_test": GOOD, "y_test": [b"a"] * 3}, LABELS),
         ({"x_test": GOOD, "y_test": [0, 1, -1]}, r"y_test must number .* \[-1\]"),
         ({"x_test": GOOD, "y_test": [0, 0.5, np.nan]}, r"y_test .* \[0\.5 nan\]"),
-        ({"x_test": BAD, "y_test": CLASSES}, r"x_test must be .* nan to nan"),
-        ({"x_test": GOOD - 1, "y_test": CLASSES}, r"x_test .* 1\. .*-1 to -1"),
-        ({"x_test": GOOD + 400, "y_test": CLASSES}, r"x_test .* 255\. .*400 to 400"),
+        ({"x_test": BAD, "y_test": CLASSES}, "x_test: values must be .* nan to nan"),
+        ({"x_test": GOOD - 1, "y_test": CLASSES}, "x_test: .* from -1 to 0"),
+        ({"x_test": GOOD + 400, "y_test": CLASSES}, "x_test: .* from 0 to 400"),
     ],
 )
 def test_faulty_files_are_an_error_at_once(tmp_path, arrays, message):

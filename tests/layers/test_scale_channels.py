@@ -198,3 +198,24 @@ def test_a_network_of_another_evaluation_is_refused():
     for old in (config, {**config, "density": None, "subpixel": True}):
         with pytest.raises(ValueError, match="weights belong to another evaluation"):
             ScaleChannels.from_config(dict(old))
+
+
+def test_one_network_in_several_scale_channels(tmp_path):
+    """Is one network again when it is loaded, with its weights in the file once."""
+    network = keras.Sequential([GaussDerConv(3, 1.0), SpatialSelection()])
+    images = [keras.Input((8, 8, 3)) for _ in range(2)]
+    pairs = zip(images, ([0.7, 1.0], [2.0]), strict=True)
+    scores = [ScaleChannels(network, sigma0)(image) for image, sigma0 in pairs]
+    model = keras.Model(images, scores)
+    model.save(tmp_path / "shared.keras")
+    loaded = keras.saving.load_model(tmp_path / "shared.keras")
+    near, far = [x for x in loaded.layers if isinstance(x, ScaleChannels)]
+    assert near.network is far.network
+    assert near.network is not network
+    x = [drawn(2, 8, 8, 3, seed=seed) for seed in range(2)]
+    for actual, expected in zip(loaded(x), model(x), strict=True):
+        np.testing.assert_allclose(
+            keras.ops.convert_to_numpy(actual),
+            keras.ops.convert_to_numpy(expected),
+            rtol=1e-6,
+        )

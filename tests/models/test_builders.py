@@ -12,7 +12,16 @@ from keras_gdrn.layers import (
     ScaleChannels,
     SpatialSelection,
 )
-from keras_gdrn.models import gauss_der_resnet, head_initializers, scale_channel
+from keras_gdrn.models import (
+    Card,
+    Preprocess,
+    from_preset,
+    gauss_der_resnet,
+    head_initializers,
+    save_to_preset,
+    scale_channel,
+    with_preprocess,
+)
 from tests._cases import cases
 from tests.layers._contract import drawn, numpy, randomize
 
@@ -166,3 +175,44 @@ def test_no_class_begins_cut_off_unless_it_is_asked_for(options, center):
     assert np.mean(scores == 0) < 0.01
     assert np.mean(scores) == pytest.approx(center, rel=0.25)
     assert 0.02 < np.std(scores) < center / 2
+
+
+def test_a_head_without_relu_learns_that_there_is_none_of_the_classes():
+    """With the ReLU no score is below zero, and its gradient is lost at zero."""
+    images, none = drawn(12, 16, 16, 1), np.zeros((12, 3))
+    losses = {}
+    for activation in ("relu", None):
+        keras.utils.set_random_seed(0)
+        model = gauss_der_resnet(
+            (16, 16, 1), 3, [4, 6], 1.3, sigma0=[1.0], head_activation=activation
+        )
+        loss = keras.losses.BinaryCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(0.05), loss)
+        losses[activation] = model.fit(images, none, epochs=20, verbose=0).history
+    assert losses["relu"]["loss"][-1] == pytest.approx(np.log(2), rel=1e-3)
+    assert losses[None]["loss"][-1] < 0.1
+
+
+def test_numbers_may_be_numpys(tmp_path):
+    """Wherever one of Python's is taken, and the network is saved all the same."""
+    size, scale = np.int64(16), np.float32(1.25)
+    model = gauss_der_resnet(
+        (size, size, np.int32(1)),
+        np.int64(3),
+        np.array([4, 4]),
+        scale,
+        sigma0=np.array([0.75, 1.5], "float32"),
+        scale_dropout=np.float32(0.25),
+        density=np.float64(1),
+        receptive_field=np.float32(2.5),
+        order=np.int64(2),
+        separable_blocks=np.int64(1),
+    )
+    names = np.array(["a", "b", "c"])
+    model = with_preprocess(model, Preprocess(names, object_size=size))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[1].class_names == ("a", "b", "c")
+    card = Card(accuracy={"1": np.float32(0.5)}, test_images=size)
+    save_to_preset(model, tmp_path / "saved", card)
+    assert from_preset(tmp_path / "saved").count_params() == model.count_params()

@@ -14,7 +14,6 @@ from tests.training._small import (
     LABELS,
     RECIPE,
     Loader,
-    OneEpoch,
     StopAt,
     assert_same_weights,
     gauss_der_network,
@@ -71,16 +70,40 @@ def test_interrupted_runs_have_the_same_result(
 
 
 @pytest.mark.usefixtures("step_by_step")
-def test_a_callback_ends_a_call_and_the_same_call_goes_on(tmp_path):
+def test_a_run_that_a_callback_has_stopped_is_finished(tmp_path):
+    """With the weights that the callback has left; a new run is not stopped."""
     model, data = network(), digits()  # data serve several calls
-    options = {"out": tmp_path, "callbacks": OneEpoch(), "verbose": 0}
-    for epochs in (1, 2, 3):
-        begin = time.perf_counter()
-        found = fit(model, RECIPE, data, **options)
-        taken = time.perf_counter() - begin
-        assert len(found.epoch) == len(found.history["seconds"]) == epochs
-        assert 0 < found.history["seconds"][-1] < taken
-    assert len(fit(model, RECIPE, data, verbose=0).epoch) == 3  # it is not stopped
+    best = []
+
+    class BestIsFirst(keras.callbacks.EarlyStopping):
+        def on_epoch_end(self, epoch, logs=None):
+            super().on_epoch_end(epoch, logs | {"loss": float(epoch)})
+            best[:] = best or [self.model.get_weights()]
+
+    stop = BestIsFirst("loss", restore_best_weights=True, patience=1)
+    begin = time.perf_counter()
+    found = fit(model, RECIPE, data, out=tmp_path, callbacks=stop, verbose=0)
+    assert 0 < sum(found.history["seconds"]) < time.perf_counter() - begin
+    for callbacks in (stop, None):
+        again = network()
+        same = fit(again, RECIPE, data, out=tmp_path, callbacks=callbacks, verbose=0)
+        assert len(same.epoch) == len(found.epoch) == 2
+        for actual, expected in zip(again.get_weights(), best[0], strict=True):
+            np.testing.assert_array_equal(actual, expected)
+    assert len(fit(model, RECIPE, data, verbose=0).epoch) == 3
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        keras.callbacks.ReduceLROnPlateau(),
+        keras.callbacks.LearningRateScheduler(lambda epoch: 0.1),
+        "early",
+    ],
+)
+def test_callbacks_that_cannot_work_are_refused_at_once(callback):
+    with pytest.raises(ValueError, match=r"(learning rate is the rec|must be callb).*"):
+        fit(network(), RECIPE, ARRAYS, callbacks=[callback])
 
 
 @pytest.mark.skipif(

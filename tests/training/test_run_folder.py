@@ -1,5 +1,6 @@
 """The folder of a run: what it refuses, who may use it, and what is damaged."""
 
+import contextlib
 import errno
 import itertools
 import json
@@ -12,14 +13,16 @@ import keras
 import numpy as np
 import pytest
 
+from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.models import scale_channel
 from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
+from keras_gdrn.training._checkpoint import history, resume
 from keras_gdrn.training._model import architecture
 from tests.training._small import (
     ARRAYS,
     IMAGES,
     LABELS,
     RECIPE,
-    OneEpoch,
     StopAt,
     assert_same_weights,
     gauss_der_network,
@@ -32,8 +35,22 @@ CHECKPOINT, SETTINGS = "checkpoint.weights.h5", "settings.json"
 
 def train(out, model=None, **options):
     """Trains for an epoch, unless there are other callbacks."""
-    options = {"callbacks": OneEpoch(), "data": ARRAYS, "recipe": RECIPE, **options}
-    return fit(model or network(), out=out, verbose=0, **options)
+    options = {"data": ARRAYS, "recipe": RECIPE, **options}
+    if "callbacks" in options:
+        return fit(model or network(), out=out, verbose=0, **options)
+    model = model or network()
+    with contextlib.suppress(Interrupted):
+        fit(model, out=out, verbose=0, callbacks=InterruptedAfterAnEpoch(), **options)
+    return history(resume(model, out).rows)
+
+
+class Interrupted(BaseException):
+    pass
+
+
+class InterruptedAfterAnEpoch(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        raise Interrupted
 
 
 @pytest.fixture(scope="module")
@@ -260,3 +277,18 @@ def test_it_goes_on_if_it_is_told_to(tmp_path):
     found = train(tmp_path, model, checkpoint_minutes=0, **options).history
     assert np.isfinite(found["loss"]).tolist() == [True, False, False]
     assert train(tmp_path).epoch == [0, 1]  # from the checkpoint of the first
+
+
+def test_a_network_of_several_scale_channels_is_the_same_in_another_process():
+    """Keras' mark of what is shared is an address in memory."""
+
+    def shared():
+        channel = scale_channel((12, 12, 1), 10, [4], 1.3)
+        image = keras.Input((12, 12, 1))
+        parts = [ScaleChannels(channel, scales)(image) for scales in ([0.7], [1, 2])]
+        scores = ScalePooling()(keras.layers.Concatenate(axis=1)(parts))
+        return channel, keras.Model(image, scores)
+
+    (_, one), (_, other) = shared(), shared()
+    assert "shared_object_id" in str(one.get_config())
+    assert architecture(one) == architecture(other)

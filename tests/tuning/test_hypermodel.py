@@ -183,7 +183,7 @@ JUDGES = {"validation_data": (X[:3], Y[:3])}
         ((X, Y), {"validation_data": {2.0: (X + 255, Y)}}, "factor 2"),
         ((X, Y + 1), JUDGES, r"number the 3 classes.*\[3"),
         ((print, Y), JUDGES, "`data` must be arrays"),
-        ((X, Y), JUDGES | {"batch_size": 4}, "'batch_size'"),
+        ((X, Y), JUDGES | {"batch_size": 0}, "`batch_size` must be"),
     ],
 )
 def test_what_does_not_fit(data, options, message):
@@ -191,3 +191,40 @@ def test_what_does_not_fit(data, options, message):
     hypermodel = hypermodel_of()
     with pytest.raises(FatalError, match=message):
         hypermodel.fit(*built(hypermodel), *data, verbose=0, **options)
+
+
+def test_a_search_takes_what_keras_tuner_passes_on(tiny_images, tmp_path):
+    """A size of batches, no callbacks, and one that watches the validation."""
+    hypermodel = hypermodel_of(recipe=Recipe(3, 8))
+    hp, model = built(hypermodel)
+    sizes = []
+    model_fit, model.fit = (
+        model.fit,
+        lambda data, **options: (
+            sizes.append(next(iter(data))[0].shape[0]),
+            model_fit(data, **options),
+        ),
+    )
+    options = {**HALF, "verbose": 0, "batch_size": 4}
+    hypermodel.fit(hp, model, *tiny_images, callbacks=None, **options)
+    assert sizes == [4]
+    hp, model = built(hypermodel)
+    stop = keras.callbacks.EarlyStopping("val_accuracy", patience=0, min_delta=2.0)
+    hypermodel.fit(hp, model, *tiny_images, callbacks=[stop], **options)
+    assert stop.stopped_epoch > 0
+
+
+@pytest.mark.parametrize("name", ["val_acc", "val_loss"])
+def test_an_objective_that_no_trial_has_ends_the_search_at_once(
+    tiny_images, tmp_path, name
+):
+    objective = keras_tuner.Objective(name, "max")
+    tuner = keras_tuner.RandomSearch(hypermodel_of(), objective, directory=tmp_path)
+    with (
+        mock.patch.object(keras.Model, "fit", side_effect=AssertionError),
+        pytest.raises(
+            FatalError,
+            match=rf"`objective` must be one of .*Received: objective='{name}'",
+        ),
+    ):
+        tuner.search(*tiny_images, **HALF)

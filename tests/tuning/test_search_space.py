@@ -9,7 +9,12 @@ import pytest
 from keras_gdrn.models import ARCHITECTURES
 from keras_gdrn.models._architectures import OF_THE_PAPER
 from keras_gdrn.training import RECIPES
-from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, parameters
+from keras_gdrn.tuning import (
+    GaussDerResNetHyperModel,
+    Range,
+    SearchSpace,
+    parameters,
+)
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
@@ -100,3 +105,30 @@ def test_default_space_fits_the_image(side):
     of(0.99 * most)
     with pytest.raises(ValueError, match=rf"`space` .* {side} pixels.* 8 blocks"):
         of(1.01 * most)
+
+
+def test_a_range_is_searched_between_its_ends():
+    space = SearchSpace(ratio=Range(1.1, 1.5), label_smoothing=Range(0.0, 0.2))
+    hp = keras_tuner.HyperParameters()
+    assert space.architecture(hp)["ratio"] == 1.2  # the paper's
+    assert space.training(hp)["label_smoothing"] == 0.1
+    by_name = {p.name: p for p in hp.space}
+    ratio, smoothing = by_name["ratio"], by_name["label_smoothing"]
+    assert (ratio.min_value, ratio.max_value, ratio.sampling) == (1.1, 1.5, "log")
+    assert (smoothing.min_value, smoothing.sampling) == (0.0, "linear")
+    assert space.only().ratio == (1.2,)
+    GaussDerResNetHyperModel((64, 64, 3), 10, space=space).build(hp)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"ratio": Range(1.5, 1.1)},
+        {"ratio": Range("1.1", "1.5")},
+        {"blocks": Range(2, 8)},
+        {"scale_pooling": Range(0, 1)},
+    ],
+)
+def test_ranges_are_of_numbers_that_need_not_be_integers(given):
+    with pytest.raises(ValueError, match=r"A `Range` must .*Received: \w+=Range"):
+        SearchSpace(**given)
