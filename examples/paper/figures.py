@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from budgets import within
 from experiments import EXPERIMENTS, POOLINGS, RESCALED
-from matplotlib.figure import Figure as Picture
 from records import read_records, report
 from run import images_of
 
@@ -132,6 +131,8 @@ def draw(figure: Figure, folders: Mapping[str, Path], file: Path) -> None:
     text = f"# {figure.where}\n\n{report(records)}\n"
     write_text(file.with_suffix(".md"), text)
     count = len(figure.curves) + len(figure.histograms)
+    from matplotlib.figure import Figure as Picture  # the extra `viz`
+
     columns, rows = min(COLUMNS, count), -(-count // COLUMNS)
     size = (5.6 * columns, 4.6 * rows)
     picture = Picture(figsize=size, dpi=150, layout="constrained")

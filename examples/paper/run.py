@@ -2,10 +2,11 @@
 
 import argparse
 import dataclasses
+import importlib.util
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,21 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         record["maps"] = f"on grids ({density:g})" if density else "on the pixels"
         record["sigma0"] = result.sigma0.tolist()
         record["scale_selection"] = result.shares.tolist()
-        figure = plot_scale_selection_histogram(result)
-        save_figure(figure, options.out / "scale_selection.png")
     with replacing(options.out / "model.keras") as partial:
         model.save(partial)
-    save_figure(
-        plot_scale_generalization(results), options.out / "scale_generalization.png"
-    )
+    draw(results, None if experiment.plain else result, options.out)
     write_record(options.out, record)
+
+
+def draw(results: Mapping[str, Any], selection: Any, out: Path) -> None:
+    """The pictures of a run, where matplotlib is installed."""
+    if not importlib.util.find_spec("matplotlib"):
+        print("No pictures without matplotlib: `pip install matplotlib`")
+        return
+    save_figure(plot_scale_generalization(results), out / "scale_generalization.png")
+    if selection is not None:
+        picture = plot_scale_selection_histogram(selection)
+        save_figure(picture, out / "scale_selection.png")
 
 
 def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, dict]:

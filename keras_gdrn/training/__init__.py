@@ -3,13 +3,14 @@
 from keras_gdrn.training._augment import Augmentation, augment
 from keras_gdrn.training._devices import on_devices
 from keras_gdrn.training._fit import fit
-from keras_gdrn.training._recipe import RECIPES, Recipe
+from keras_gdrn.training._recipe import RECIPES, Crossentropy, Recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._stages import Stage, train_in_stages
 
 __all__ = [
     "RECIPES",
     "Augmentation",
+    "Crossentropy",
     "Recipe",
     "Stage",
     "augment",

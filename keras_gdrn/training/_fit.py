@@ -15,7 +15,7 @@ from keras_gdrn.training import _checkpoint, _devices
 from keras_gdrn.training._batches import Batches, pipeline
 from keras_gdrn.training._callbacks import Run
 from keras_gdrn.training._checkpoint import State
-from keras_gdrn.training._model import architecture, check_model, compile_by
+from keras_gdrn.training._model import architecture, check_model, make_variables
 from keras_gdrn.training._recipe import Recipe, as_recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._sources import as_class_weight, as_source
@@ -111,7 +111,8 @@ def fit(
     if validation_data is not None:
         tests = Batches(as_source(validation_data), *shared)
         options |= {"validation_data": pipeline(tests), "validation_steps": tests.steps}
-    compile_by(model, recipe, batches.steps, jit_compile)
+    recipe.compile(model, batches.steps, jit_compile)
+    make_variables(model)
     with contextlib.ExitStack() as held:
         held.enter_context(_devices.synchronized(model, devices))
         state, folder = State(), None

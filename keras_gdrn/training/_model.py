@@ -1,4 +1,4 @@
-"""What `fit` does with a model: check it, compile it, and describe it for JSON."""
+"""What `fit` does with a model: check it, make its variables, describe it for JSON."""
 
 import collections
 import json
@@ -6,8 +6,6 @@ import re
 from typing import Any
 
 import keras
-
-from keras_gdrn.training._recipe import Recipe
 
 
 def check_model(model: keras.Model) -> None:
@@ -24,14 +22,12 @@ def check_model(model: keras.Model) -> None:
         )
 
 
-def compile_by(
-    model: keras.Model, recipe: Recipe, steps: int, jit_compile: bool | str
-) -> None:
-    """Compiles a model by its recipe, for epochs of so many steps."""
-    options = {"weighted_metrics": ["accuracy"], "jit_compile": jit_compile}
-    model.compile(recipe.optimizer(steps), recipe.loss(), **options)
-    # The variables must exist before they are restored, and before the first step is
-    # traced: otherwise TensorFlow would trace it twice.
+def make_variables(model: keras.Model) -> None:
+    """Those that a compiled model would make in its first step.
+
+    They must exist before they are restored, and before the first step is traced:
+    otherwise TensorFlow would trace it twice.
+    """
     model.optimizer.build(model.trainable_variables)
     nothing = keras.ops.zeros((1, model.output_shape[-1]))
     model.compute_metrics(None, nothing, nothing)

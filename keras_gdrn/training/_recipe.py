@@ -3,12 +3,48 @@
 from dataclasses import dataclass, replace
 
 import keras
+from keras import ops
 
 from keras_gdrn._checks import check_number, check_positive
 from keras_gdrn.training._augment import Augmentation
 
 # Weight decay is for what multiplies features.
 NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
+
+
+@keras.saving.register_keras_serializable(package="keras_gdrn")
+class Crossentropy(keras.losses.Loss):
+    """Cross-entropy of scores, with label smoothing, of integer or one-hot labels.
+
+    Keras' own loss of integer labels has no smoothing.
+
+    Args:
+        label_smoothing: Share of the label that is spread over all classes.
+
+    Call:
+        Labels `(batch,)` or `(batch, 1)`, integers, or `(batch, class)`, one-hot, and
+        scores `(batch, class)`.
+
+    Example:
+
+    >>> model.compile("adamw", Crossentropy(0.1), metrics=["accuracy"])
+    """
+
+    def __init__(self, label_smoothing: float = 0.0, name: str = "crossentropy", **how):
+        super().__init__(name=name, **how)
+        check_number("label_smoothing", label_smoothing, highest=1)
+        self.label_smoothing = float(label_smoothing)
+
+    def call(self, y_true, y_pred):
+        if len(y_true.shape) < 2 or y_true.shape[-1] != y_pred.shape[-1]:
+            labels = ops.cast(ops.reshape(y_true, (-1,)), "int32")
+            y_true = ops.one_hot(labels, y_pred.shape[-1], dtype=y_pred.dtype)
+        return keras.losses.categorical_crossentropy(
+            y_true, y_pred, from_logits=True, label_smoothing=self.label_smoothing
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
 @dataclass(frozen=True)
@@ -86,10 +122,35 @@ class Recipe:
             warmup_steps=warmup,
         )
 
-    def loss(self) -> keras.losses.Loss:
-        """Cross-entropy of one-hot labels, smoothed."""
-        return keras.losses.CategoricalCrossentropy(
-            from_logits=True, label_smoothing=self.label_smoothing
+    def loss(self) -> "Crossentropy":
+        """Cross-entropy of scores, with this label smoothing; of any labels."""
+        return Crossentropy(self.label_smoothing)
+
+    def compile(
+        self, model: keras.Model, steps_per_epoch: int, jit_compile: bool | str = "auto"
+    ) -> None:
+        """Compiles a classifier for `model.fit`, by this recipe.
+
+        What is left to `model.fit` are the epochs, the data with its augmentation, and
+        checkpoints. `training.fit` does all of it.
+
+        Args:
+            model: A model from images to scores `(batch, class)`.
+            steps_per_epoch: Number of batches in an epoch.
+            jit_compile: As for `keras.Model.compile`.
+
+        Example:
+
+        >>> train = rescaled("digits", "train", batch_size=32, shuffle=True)
+        >>> recipe = Recipe(epochs=8, batch_size=32)
+        >>> recipe.compile(model, steps_per_epoch=len(train))
+        >>> model.fit(train, epochs=recipe.epochs, shuffle=False)
+        """
+        model.compile(
+            self.optimizer(steps_per_epoch),
+            self.loss(),
+            weighted_metrics=["accuracy"],
+            jit_compile=jit_compile,
         )
 
 

@@ -16,7 +16,7 @@ from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.evaluation._test_data import check_datasets
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
-from keras_gdrn.training._model import compile_by
+from keras_gdrn.training._model import make_variables
 from keras_gdrn.tuning._search_space import SearchSpace
 
 
@@ -97,7 +97,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         architecture["sigma0"] = fitting or architecture["sigma0"][:1]
         model = gauss_der_resnet(**self.shape, **architecture, **self.network)
         # Its optimizer has the variables that checkpoints hold.
-        compile_by(model, self.recipe(hp, self.base_recipe.epochs), 1, "auto")
+        self.recipe(hp, self.base_recipe.epochs).compile(model, 1)
+        make_variables(model)
         return model
 
     def recipe(

@@ -1,0 +1,83 @@
+"""The package's data, recipes and networks by `compile` and `fit` of Keras' own."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_gdrn.data import rescaled
+from keras_gdrn.training import Crossentropy, Recipe
+from tests.training._small import gauss_der_network, network
+
+RECIPE = Recipe(2, 16, label_smoothing=0.1)
+
+
+def digits(split="train"):
+    return rescaled("digits", split, canvas=12, limit=44, batch_size=16, shuffle=True)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_labels_may_be_integers_or_one_hot(smoothing):
+    scores = np.random.default_rng(0).normal(size=(5, 4)).astype("float32")
+    labels = np.array([0, 3, 1, 1, 2])
+    expected = keras.losses.CategoricalCrossentropy(True, label_smoothing=smoothing)(
+        np.eye(4, dtype="float32")[labels], scores
+    )
+    loss = Crossentropy(smoothing)
+    for given in (labels, labels[:, None], np.eye(4)[labels], labels.astype("float32")):
+        np.testing.assert_allclose(
+            *map(ops.convert_to_numpy, (loss(given, scores), expected)), rtol=1e-6
+        )
+    again = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert isinstance(again, Crossentropy)
+    assert again.label_smoothing == smoothing
+
+
+def test_a_recipe_compiles_for_the_data_of_this_package(tmp_path):
+    """And an interrupted training goes on by Keras' own callback."""
+    data, epochs = digits(), []
+    count = keras.callbacks.LambdaCallback(lambda epoch, logs: epochs.append(epoch))
+
+    def trained(*callbacks):
+        model = gauss_der_network()
+        RECIPE.compile(model, steps_per_epoch=len(data))
+        backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+        history = model.fit(
+            data,
+            epochs=RECIPE.epochs,
+            shuffle=False,
+            validation_data=digits("test"),
+            callbacks=[backup, count, *callbacks],
+            verbose=0,
+        )
+        return model, history.history
+
+    class Interrupted(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(Interrupted())
+    model, history = trained()
+    assert epochs == [0, 1, 1]
+    assert {"loss", "accuracy", "val_loss", "val_accuracy"} <= {*history}
+    assert int(model.optimizer.iterations) == 2 * len(data)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded.loss, Crossentropy)
+
+
+def test_labels_of_unknown_shape():
+    """As generators make them."""
+    tf = pytest.importorskip("tensorflow")
+    shapes = tf.TensorSpec((None, 12, 12, 1)), tf.TensorSpec((None,), "int64")
+
+    def one():
+        yield np.zeros((4, 12, 12, 1), "float32"), np.arange(4)
+
+    data = tf.data.Dataset.from_generator(one, output_signature=shapes)
+    model = network()
+    RECIPE.compile(model, 1)
+    history = model.fit(data, shuffle=False, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
