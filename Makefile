@@ -52,6 +52,7 @@ test-matrix:
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 endurance: $(INSTALLED)

@@ -77,6 +77,7 @@ def test_labels_of_unknown_shape():
         yield np.zeros((4, 12, 12, 1), "float32"), np.arange(4)
 
     data = tf.data.Dataset.from_generator(one, output_signature=shapes)
+    data = data.apply(tf.data.experimental.assert_cardinality(1))
     model = network()
     RECIPE.compile(model, 1)
     history = model.fit(data, shuffle=False, verbose=0).history
