@@ -5,6 +5,7 @@ Only what takes long is made shorter.
 
 import dataclasses
 import re
+from unittest import mock
 
 import keras
 import numpy as np
@@ -18,8 +19,8 @@ from tests._pages import code, page
 pytestmark = pytest.mark.usefixtures("step_by_step")
 
 
-PLAIN, TRAINED = code("README")
-*_, BUILD, TRAIN = code("docs/keras_users")
+PLAIN, SEARCH, TRAINED = code("README")
+*_, RECIPE, BUILD, TRAIN, _ = code("docs/keras_users")
 
 
 def random_images(count, shape, classes=10):
@@ -40,15 +41,92 @@ def test_readme_is_read_in_two_minutes():
     assert len(page("README").splitlines()) <= 110
 
 
-def test_plain_keras(monkeypatch):
-    def few(*args, **kwargs):
-        return rescaled(*args, **kwargs, limit=8)
+@pytest.fixture
+def few(monkeypatch, tmp_path):
+    """Fewer images than the pages take, in a folder of their own."""
+
+    def limited(*args, limit=None, **kwargs):
+        return rescaled(*args, **kwargs, limit=None if limit is None else 8)
 
     rescaled = data.rescaled
-    monkeypatch.setattr(data, "rescaled", few)
+    monkeypatch.setattr(data, "rescaled", limited)
+    monkeypatch.chdir(tmp_path)
+
+
+def short(text: str) -> str:
+    """With one epoch, and one trial, of few images."""
+    for pattern, brief in {
+        r"epochs=\d+": "epochs=1",
+        "max_trials=10": "max_trials=1",
+        '"train", batch': '"train", limit=8, batch',
+        r"skip\(20\)": "skip(24)",
+    }.items():
+        text = re.sub(pattern, brief, text)
+    return text
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("search", [SEARCH, ""], ids=["readme", "tutorial"])
+def test_plain_keras_and_a_search_of_ones_own(search):
     names = {}
-    exec(PLAIN.replace("epochs=8", "epochs=1"), names)
-    assert np.isfinite(names["model"].history.history["loss"]).all()
+    if not search:
+        exec(short(code("docs/hyperparameters")[0]), names)
+    else:
+        assert len(PLAIN.splitlines()) <= 15
+        exec(short(PLAIN), names)
+        assert np.isfinite(names["model"].history.history["val_loss"]).all()
+        assert names["scores"].shape == (40, 10)
+        exec(short(search), names)
+    (trial,) = names["tuner"].oracle.get_best_trials(1)
+    assert trial.status == "COMPLETED"
+    assert {"ratio", "width", "pooling"} == {*trial.hyperparameters.values}
+
+
+@pytest.mark.usefixtures("few")
+def test_a_first_network():
+    def few_arrays(*args, limit, **kwargs):
+        return rescaled_arrays(*args, limit=8, **kwargs)
+
+    rescaled_arrays = data.rescaled_arrays
+    names = {}
+    with mock.patch.object(data, "rescaled_arrays", few_arrays):
+        for block in code("docs/first_network"):
+            exec(
+                short(block.replace('"train", batch', '"train", limit=8, batch')), names
+            )
+    assert names["six"].count_params() == names["one"].count_params()
+
+
+def test_any_position():
+    names = {}
+    for block in code("docs/anywhere"):
+        exec(block, names)
+    assert names["central"].output_shape == (None, 10)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="Grad-CAM by TensorFlow's tape"
+)
+def test_other_tasks():
+    names = {}
+    for block in code("docs/tasks"):
+        exec(block, names)
+        if "sigma0" in names and "model" in names:
+            assert names["model"].input_shape == (None, 224, 224, 3)
+    assert names["labels"].output_shape == (None, 5)
+    assert names["values"].output_shape == (None, 1)
+    sizes = {name: level.shape[1:] for name, level in names["levels"].items()}
+    assert sizes == {f"P{k}": (128 >> k, 128 >> k, 96) for k in range(4)}
+    assert names["where"].shape == (6, 40, 40)
+    assert names["heat"].shape == (1, 40, 40)
+    assert float(np.max(names["heat"])) > 0
+
+
+@pytest.mark.usefixtures("few")
+def test_a_recipe_for_plain_keras():
+    names = {"keras": keras}
+    exec(short(RECIPE.replace('("digits")', '("digits", widths=(4,))')), names)
+    assert len(names["model"].history.epoch) == 1
 
 
 def test_results_of_readme_have_a_record():
@@ -71,18 +149,25 @@ def test_the_functional_model():
 
 
 def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
-    exec(TRAINED, {})
-    rows = re.findall(r"^(0\.5|1|2) \[(\d)\] \[(\d)\]$", capsys.readouterr().out, re.M)
-    assert [factor for factor, _, _ in rows] == ["0.5", "1", "2"]
-    assert all(label == answer for _, label, answer in rows)
+    images, labels = [], []
+    for factor in (0.5, 1, 2):
+        arrays = data.rescaled_arrays("digits", "test", factor, canvas=40, limit=1)
+        images += list(arrays[0])
+        labels += list(arrays[1])
+    # Of photographs that the object fills at size factor 1.
+    exec(TRAINED.replace("photos)", "photos, object_size=20)"), {"photos": images})
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == list(map(str, labels))
+    sigma0 = [float(row.split()[-1]) for row in rows]
+    assert sigma0[0] < sigma0[2]
 
 
 def test_training_by_a_recipe(tmp_path, monkeypatch):
     name = "rescaled_cifar10"
     little = {"epochs": 1, "warmup_epochs": 0, "batch_size": 2}
-    short = dataclasses.replace(training.RECIPES[name], **little)
+    brief = dataclasses.replace(training.RECIPES[name], **little)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(training, "RECIPES", {name: short})
+    monkeypatch.setattr(training, "RECIPES", {name: brief})
     narrow = TRAIN.replace(f'("{name}")', f'("{name}", widths=(4, 4), sigma0=[1.0])')
 
     def downloaded(*_, download=False, **__):
@@ -101,8 +186,8 @@ def test_a_search_in_three_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = with_images()
     names["space"] = tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,))
-    short = code("docs/hyperparameters")[0].replace("max_trials=20", "max_trials=1")
-    exec(short.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
+    text = code("docs/hyperparameters")[1].replace("max_trials=20", "max_trials=1")
+    exec(text.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
     (trial,) = names["tuner"].oracle.get_best_trials(1)
     assert trial.status == "COMPLETED"
     assert 0 <= trial.score <= 1
@@ -148,16 +233,3 @@ def test_the_table_has_the_presets():
             preset = ARCHITECTURES[name]
             (row,) = re.findall(rf"^\| `{name}`.*$", table, re.M)
             assert f"| {preset.ratio:g}, {len(preset.widths) - 1} |" in row
-
-
-def test_the_networks_of_the_page():
-    """Its other blocks, one after the other."""
-    names = {}
-    for block in code("docs/guide")[1:]:
-        exec(block, names)
-        if "sigma0" in names:
-            assert names["model"].input_shape == (None, 224, 224, 3)
-            found = names["model"].get_layer("scale_channels").sigma0
-            assert max(found) == pytest.approx(max(names["sigma0"])) and max(found) >= 7
-    sizes = {name: level.shape[1:] for name, level in names["levels"].items()}
-    assert sizes == {f"P{k}": (128 >> k, 128 >> k, 96) for k in range(4)}

@@ -30,8 +30,8 @@ class Architecture:
         input_shape: Shape of an image, `(height, width, channels)`.
         widths, ratio, sigma0, classes, scale_pooling, scale_dropout: As
             `gauss_der_resnet`.
-        spatial_selection, head_initializer, head_activation, zero_order,
-            separable_blocks, residual: As `scale_channel`.
+        spatial_selection, zero_order, separable_blocks, residual: As `scale_channel`.
+        head_initializer, head_activation: As `scale_channel`.
         boundary, epsilon: As `GaussDerConv`.
         density, receptive_field: As `ScaleChannels`.
     """
