@@ -7,7 +7,8 @@ INSTALLED := $(VENV)/.installed
 
 # What does not stand on tf.data runs on the other backends too; training on JAX as well.
 ON_ALL := tests/layers tests/models tests/theory
-ON_JAX := $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py \
+ON_TORCH := tests/layers tests/theory tests/test_conformance.py
+ON_JAX := tests/test_conformance.py $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py \
 	tests/training/test_killed.py
 
 # For daily work: the core and the files around it, without what is marked as slow.
@@ -28,7 +29,7 @@ test: $(INSTALLED)
 	$(MAKE) --jobs=2 lint docs
 	BUILT_DOCS=build/docs $(MAKE) --jobs=2 tensorflow jax
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
-		KERAS_BACKEND=torch $(PYTEST) $(ON_ALL); fi
+		KERAS_BACKEND=torch $(PYTEST) -m "not slow" $(ON_TORCH); fi
 
 tensorflow: $(INSTALLED)
 	KERAS_BACKEND=tensorflow nice -n 4 $(PYTEST)

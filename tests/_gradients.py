@@ -39,7 +39,7 @@ def assert_gradients_are_slopes(layer, x, idle=1e-6):
             total(*_tensors([*values[:i], values[i] + step, *values[i + 1 :]]))
             for step in (STEP * direction, -STEP * direction)
         )
-        slope = float(ahead - back) / (2 * STEP)
+        slope = float(keras.ops.convert_to_numpy(ahead - back)) / (2 * STEP)
         # Relative to the strength of the gradient: its projection may be small.
         scale = np.linalg.norm(gradient)
         assert np.sum(gradient * direction) == pytest.approx(

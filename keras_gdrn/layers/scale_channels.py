@@ -1,5 +1,4 @@
 import warnings
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,9 +12,6 @@ from keras_gdrn.layers._on_grid import GridRun
 from keras_gdrn.layers._on_pixels import OnPixels
 from keras_gdrn.layers._plan import Plan
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
-
-# The `ScaleChannels` of each network: several may share it.
-_USERS = weakref.WeakKeyDictionary()
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -89,7 +85,6 @@ class ScaleChannels(keras.layers.Layer):
             )
         _check_single(getattr(network, "outputs", None), network)
         self.network = network
-        _USERS.setdefault(network, weakref.WeakSet()).add(self)
         self.sigma0 = _checked_scales(sigma0)
         self.density = _checked("density", density, "samples per sigma")
         self.receptive_field = _checked(
@@ -197,11 +192,7 @@ class ScaleChannels(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        network = keras.saving.serialize_keras_object(self.network)
-        if len(_USERS[self.network]) > 1:
-            # Keras' own mark, by which a file has one network for all who share it.
-            network = {**network, "shared_object_id": id(self.network)}
-        config["network"] = network
+        config["network"] = _marked(keras.saving.serialize_keras_object, self.network)
         config["sigma0"] = list(self.sigma0)
         config["density"] = self.density
         config["receptive_field"] = self.receptive_field
@@ -217,6 +208,16 @@ class ScaleChannels(keras.layers.Layer):
             )
         network = keras.saving.deserialize_keras_object(config.pop("network"))
         return cls(network, **config)
+
+
+def _marked(serialize, network) -> dict:
+    """Its configuration, in a file with Keras' mark of what several layers share.
+
+    Keras marks what it meets for the second time, too late for the first layer.
+    """
+    config, again = serialize(network), serialize(network)
+    mark = "shared_object_id"
+    return {**config, mark: again[mark]} if mark in again else config
 
 
 def _check_single(outputs, network) -> None:

@@ -46,12 +46,8 @@ def architecture(model: keras.Model) -> Any:
 
 
 def _renamed(config: dict[str, Any]) -> Any:
-    """As a new process would tell it: Keras counts names on, such as `dense_7`.
-
-    The mark of what several layers share is an address in memory, and goes.
-    """
+    """With the names that a new process would give: Keras counts on, `dense_7`."""
     text = json.dumps(config, default=str)
-    text = re.sub(r', "shared_object_id": \d+', "", text)
     names, counts = {}, collections.Counter()
     for name in dict.fromkeys(re.findall(r'"name": "([^"]+)"', text)):
         stem = re.sub(r"_\d+$", "", name)

@@ -280,7 +280,7 @@ def test_it_goes_on_if_it_is_told_to(tmp_path):
 
 
 def test_a_network_of_several_scale_channels_is_the_same_in_another_process():
-    """Keras' mark of what is shared is an address in memory."""
+    """Keras' mark of what is shared, an address in memory, is in files alone."""
 
     def shared():
         channel = scale_channel((12, 12, 1), 10, [4], 1.3)
@@ -290,5 +290,4 @@ def test_a_network_of_several_scale_channels_is_the_same_in_another_process():
         return channel, keras.Model(image, scores)
 
     (_, one), (_, other) = shared(), shared()
-    assert "shared_object_id" in str(one.get_config())
     assert architecture(one) == architecture(other)
