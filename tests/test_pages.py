@@ -101,7 +101,7 @@ def test_any_position():
     names = {}
     for block in code("docs/anywhere"):
         exec(block, names)
-    assert names["central"].output_shape == (None, 10)
+    assert names["model"].output_shape == (None, 10)
 
 
 @pytest.mark.skipif(

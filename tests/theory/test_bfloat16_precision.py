@@ -1,4 +1,4 @@
-"""A layer in bfloat16 computes what it computes in float32.
+"""A layer in bfloat16 or float16 computes what it computes in float32.
 
 Rounding to bfloat16 is a relative error of up to 2e-3, and some ten roundings follow
 each other in a layer: 0.6 to 0.9 % in all. A constant in the image adds its own: the
@@ -8,10 +8,12 @@ layer takes it away, but not the errors of its rounding.
 import functools
 
 import keras
+import numpy as np
 import pytest
 
 from keras_gdrn.layers import GaussDerConv
 from tests._cases import cases
+from tests._gradients import gradients
 from tests.theory.assertions import assert_close, difference
 from tests.theory.counter_examples import SmoothThenDifference
 from tests.theory.images import natural_images
@@ -42,13 +44,13 @@ def assert_precise_in_bfloat16(kind, images, *, tolerance, compiled=True, **opti
 
 
 @functools.cache
-def _models(kind, shape, **options):
+def _models(kind, shape, policy="mixed_bfloat16", **options):
     """One model of a layer for each σ in float32, and one with its weights rounded."""
     keras.utils.set_random_seed(0)
     image = keras.Input(shape)
     exact, rounded = (
         keras.Model(image, [kind(16, s, dtype=p, **options)(image) for s in SIGMAS])
-        for p in ("float32", "mixed_bfloat16")
+        for p in ("float32", policy)
     )
     rounded.set_weights(exact.get_weights())
     # PyTorch rounds products as XLA does; its compiler is not needed.
@@ -80,3 +82,37 @@ def test_smoothing_rounded_before_the_differences_is_rejected(boundary):
     options = {"boundary": boundary, "compiled": False, "tolerance": EAGER}
     with pytest.raises(AssertionError, match="not precise in bfloat16"):
         assert_precise_in_bfloat16(SmoothThenDifference, UNIT_RANGE, **options)
+
+
+def test_within_three_permille_in_float16():
+    """Which has ten bits, as TF32."""
+    for boundary in BOUNDARIES:
+        assert_precise_in_bfloat16(
+            GaussDerConv,
+            UNIT_RANGE,
+            policy="mixed_float16",
+            boundary=boundary,
+            tolerance=3e-3,
+        )
+
+
+@pytest.mark.parametrize("sigma", cases([1.0, 1.4, 2.0, 6.0], [1.4]))
+@pytest.mark.parametrize(
+    ("policy", "tolerance"), [("mixed_bfloat16", 1e-2), ("mixed_float16", 3e-3)]
+)
+def test_gradients(policy, tolerance, sigma):
+    """In the image and the kernel, of a random sum of the outputs.
+
+    (That in the bias is a sum of what comes from above, and so precise as that sum is.)
+    """
+    upstream = np.random.default_rng(0).normal(size=(*UNIT_RANGE.shape[:-1], 8))
+    found = {}
+    for dtype in ("float32", policy):
+        keras.utils.set_random_seed(0)
+        layer = GaussDerConv(
+            8, sigma, boundary="symmetric", use_bias=False, dtype=dtype
+        )
+        found[dtype] = gradients(layer, UNIT_RANGE, upstream)
+    for rounded, exact in zip(found[policy], found["float32"], strict=True):
+        claim = f"precise in {policy} (sigma={sigma:g})"
+        assert_close(claim, difference(rounded.astype("float32"), exact), tolerance)
