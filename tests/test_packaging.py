@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import keras_gdrn
+from tests import without
 from tests._commands import ROOT
 from tests.test_architecture import imported
 
@@ -107,3 +108,31 @@ def test_the_wheel_has_the_package_and_the_sdist_what_the_commands_need(
         assert done.returncode == 0, done.stderr
         named = re.findall(r"(?<![\w.-])(?:tests|examples|docs)[/\w.]*", done.stdout)
         assert named and all((folder / name).exists() for name in named)
+
+
+def test_what_is_missing_is_said_in_one_sentence(tmp_path):
+    """On JAX, with what `docs/keras_users.md` has one install without TensorFlow."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from keras_gdrn import data, layers, models, training, visualization\n"
+        "images = data.rescaled_arrays('digits', 'train', limit=8)\n"
+        "model = models.gauss_der_resnet((40, 40, 1), 10, [2], 1.3, [1.0])\n"
+        "training.fit(model, training.Recipe(1, 8), images, verbose=0)\n"
+        "for line in (\n"
+        "    'import keras_gdrn.tuning',\n"
+        '    \'data.rescaled("digits", "train")\',\n'
+        "    'visualization.plot_sizes({1.0: images[0][:2]})',\n"
+        "):\n"
+        "    try:\n"
+        "        exec(line)\n"
+        "    except ImportError as error:\n"
+        "        print(error)\n",
+        encoding="utf-8",
+    )
+    missing = (*without.TENSORFLOW, "keras_tuner", "tensorboard", "matplotlib")
+    said = without.run(missing, str(program)).splitlines()
+    assert len(said) == 3
+    for line, name in zip(
+        said, ("keras-tuner", "tensorflow", "matplotlib"), strict=True
+    ):
+        assert f"`pip install {name}" in line

@@ -69,7 +69,13 @@ def as_dataset(
 
     `fit` reads the attribute `source` instead, so that it can begin at any batch.
     """
-    import tensorflow as tf
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise ImportError(
+            "A `tf.data.Dataset` needs TensorFlow: `pip install tensorflow`, or take "
+            "`rescaled_arrays` or `stir_arrays`, which need none"
+        ) from error
 
     epochs, count, size = itertools.count(), len(source), batch_size or CHUNK
 

@@ -1,5 +1,12 @@
 """Search for better networks by Keras Tuner."""
 
+try:
+    import keras_tuner as _  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "`keras_gdrn.tuning` needs Keras Tuner: `pip install keras-tuner tensorboard`"
+    ) from error
+
 from keras_gdrn.tuning._hypermodel import GaussDerResNetHyperModel, parameters
 from keras_gdrn.tuning._ray import search_on_ray
 from keras_gdrn.tuning._search_space import Range, SearchSpace
