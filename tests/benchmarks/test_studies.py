@@ -135,7 +135,7 @@ def test_edges_that_magnification_exceeds_have_scores(studies):
     """Which the first layer of a preset does not let through."""
     options = argparse.Namespace(network="digits", images=2, data_dir=None)
     model, images_at = studies("networks").network_and_images(options)
-    beyond = images_at(1.0)[0] - 0.3
+    beyond = images_at(1.0)[0] - 0.4
     assert np.isfinite(studies("networks").scores(model, beyond, [1.0])).all()
     assert np.isnan(studies("networks").scores(from_preset("digits"), beyond)).all()
 

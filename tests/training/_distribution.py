@@ -77,6 +77,8 @@ def devices_of(model: keras.Model) -> int:
     value = model.weights[0].value
     if BACKEND == "jax":
         return len(value.sharding.device_set)
+    if BACKEND == "torch":
+        return 1
     return len(getattr(value, "values", [value]))
 
 
