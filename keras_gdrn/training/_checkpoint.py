@@ -94,7 +94,8 @@ def resume(model: keras.Model, folder: Path) -> State:
         values = group.get("values", {})
         values = [values[str(number)][()] for number in range(len(values))]
         step, rows = int(group["step"][()]), json.loads(group["rows"][()])
-        state = State(step, rows, values, bool(group["stopped"][()]))
+        stopped = "stopped" in group and bool(group["stopped"][()])
+        state = State(step, rows, values, stopped)
     if state.rows:
         _write_log(folder, state.rows)  # without what came after the checkpoint
     return state
