@@ -192,7 +192,7 @@ class ScaleChannels(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        config["network"] = _marked(keras.saving.serialize_keras_object, self.network)
+        config["network"] = _serialized(self.network)
         config["sigma0"] = list(self.sigma0)
         config["density"] = self.density
         config["receptive_field"] = self.receptive_field
@@ -210,14 +210,15 @@ class ScaleChannels(keras.layers.Layer):
         return cls(network, **config)
 
 
-def _marked(serialize, network) -> dict:
+def _serialized(network) -> dict:
     """Its configuration, in a file with Keras' mark of what several layers share.
 
-    Keras marks what it meets for the second time, too late for the first layer.
+    Keras sets the mark when it meets an object for the second time. Here that is at
+    once: later, this configuration has been copied.
     """
-    config, again = serialize(network), serialize(network)
-    mark = "shared_object_id"
-    return {**config, mark: again[mark]} if mark in again else config
+    config = keras.saving.serialize_keras_object(network)
+    keras.saving.serialize_keras_object(network)
+    return config
 
 
 def _check_single(outputs, network) -> None:
