@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Modules beyond those of the layers are imported when they are asked for."""
+    """Imports the modules other than `layers` and `models` on first use."""
     if name in __all__:
         return importlib.import_module(f"keras_gdrn.{name}")
     raise AttributeError(f"module 'keras_gdrn' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Checks of what a user passes: the value is returned, or an error names it."""
+"""Checks of arguments: an error names the argument and the value received."""
 
 import difflib
 import functools
@@ -15,22 +15,22 @@ R = TypeVar("R")
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a real number; `True` is not."""
+    """Whether `value` is a real number; `True` is not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is an integer; `True` is not."""
+    """Whether `value` is an integer; `True` is not."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def is_positive(value: Any) -> bool:
-    """Whether it is a finite, positive number."""
+    """Whether `value` is a finite, positive number."""
     return is_number(value) and 0 < value < math.inf
 
 
 def plain(value: Any) -> Any:
-    """Numbers of NumPy's as Python's, which JSON takes."""
+    """NumPy's numbers and arrays as Python's, for JSON."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be recorded")
@@ -47,14 +47,14 @@ def check_choice(name: str, value: Any, choices: Collection) -> Any:
 def takes_keywords_of(
     *others: Callable, refused: Collection[str] = ()
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a function whose further keywords go to others.
+    """Decorates a function that passes its further keywords to others.
 
-    A keyword that none of them has is refused at once. Python itself would first miss
-    `classes` where `num_classes` was given.
+    A keyword that none of them takes is refused at once. Given `num_classes`, Python
+    itself would first complain of a missing `classes`.
 
     Args:
-        *others: What the keywords go to.
-        refused: Keywords of theirs that cannot be given.
+        *others: Functions that the keywords are passed to.
+        refused: Keywords of these functions that the caller cannot pass.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -73,7 +73,7 @@ def takes_keywords_of(
 def check_keywords(
     name: str, given: Mapping, *accepting: Callable, refused: Collection[str] = ()
 ) -> None:
-    """Refuses a keyword that none has, and names the nearest that can be given."""
+    """Refuses a keyword that no function accepts, and suggests the nearest one."""
     accepted = [
         parameter.name
         for function in accepting
@@ -84,7 +84,7 @@ def check_keywords(
     for keyword, value in given.items():
         if keyword in refused:
             raise ValueError(
-                f"`{keyword}` is decided by `{name}` and cannot be given. "
+                f"`{keyword}` is set by `{name}` and cannot be passed. "
                 f"Received: {keyword}={value!r}"
             )
         if keyword not in accepted:
@@ -126,7 +126,7 @@ def check_count(name: str, value: Any) -> None:
 
 
 def check_input_shape(input_shape: Any) -> tuple:
-    """The shape of an image, of which sizes may be `None`."""
+    """The shape of an image as a tuple; sizes may be `None`."""
     sizes = tuple(input_shape) if isinstance(input_shape, Iterable) else ("",)
     if not all(size is None or is_integer(size) for size in sizes):
         raise ValueError(

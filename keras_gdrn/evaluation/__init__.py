@@ -1,7 +1,7 @@
-"""How a network does on objects of sizes, and at places, that it was not trained on.
+"""Evaluation on objects of sizes, and at positions, that were not trained on.
 
-Pure functions from a trained model and test sets to arrays, on any backend; nothing is
-drawn here (see `visualization`).
+Pure functions from a trained model and test sets to arrays, on any backend;
+`visualization` draws them.
 """
 
 from keras_gdrn.evaluation._scale_generalization import (

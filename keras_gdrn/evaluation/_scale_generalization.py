@@ -41,7 +41,7 @@ def scale_generalization(
             them: a `tf.data.Dataset`, a `keras.utils.PyDataset`, a PyTorch
             `DataLoader`, any iterable. Labels are integers `(batch,)` or `(batch, 1)`,
             or rows `(batch, class)`, one-hot or smoothed. Each data set is read once.
-        batch_size: Images in a batch, where a data set is given as arrays.
+        batch_size: Images in a batch, for data sets given as arrays.
 
     Returns:
         A `ScaleGeneralization`.
@@ -52,8 +52,8 @@ def scale_generalization(
             the model takes, the labels do not fit the scores, or a score is not finite.
 
     Warns:
-        UserWarning: If images are of integers or have values far beyond 1, which is
-            right only for a model that divides them itself.
+        UserWarning: If images are integers or have values far beyond 1, which is right
+            only for a model that rescales them itself.
 
     Example:
 

@@ -40,12 +40,11 @@ class ScaleSelectionHistogram:
 def scale_selection_histogram(
     model: keras.Model, datasets: Mapping[float, Any], *, batch_size: int = 64
 ) -> ScaleSelectionHistogram:
-    """Share that each scale channel has in the decisions, at several size factors.
+    """Share of each scale channel in the decisions, at several size factors.
 
-    For each image the share of a channel in the pooled score of the predicted class
-    (see `scale_shares`), averaged over all images, whether they are classified
-    correctly or not. Where the data have labels, the accuracies that
-    `scale_generalization` gives are found in the same pass.
+    A channel's share in the pooled score of the predicted class (see `scale_shares`) is
+    averaged over all images, classified correctly or not. If the data have labels, the
+    same pass finds the accuracies of `scale_generalization`.
 
     Source: Perzanowski & Lindeberg, Sec. 6: "the relative contribution of each scale
     channel to the classification of test samples, for each spatial scaling factor".
@@ -53,8 +52,8 @@ def scale_selection_histogram(
     Args:
         model: Functional model that applies one `ScaleChannels` and one
             `ScalePooling`, such as those of `gauss_der_resnet`.
-        datasets, batch_size: As `scale_generalization`; batches may also be of images
-            without labels, then at all size factors.
+        datasets, batch_size: As `scale_generalization`; labels may be missing, but then
+            at all size factors.
 
     Returns:
         A `ScaleSelectionHistogram`.
@@ -84,13 +83,13 @@ def scale_selection_histogram(
 
 
 def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
-    """What each scale channel contributes to pooled scores, as shares of one.
+    """Contribution of each scale channel to pooled scores, as shares of one.
 
-    Under `"max"` the channel that attains the maximum has all of it, and channels that
-    tie have equal shares; under `"logsumexp"` a channel has its softmax weight, the
-    derivative of the pooled score; under `"average"` its share of the sum, which takes
-    scores `>= 0`, as the networks' last ReLU gives them. Where all scores of an image
-    are the same, zero in particular, all channels have equal shares.
+    For `"max"`, the channel with the maximum has all of it, and ties share it equally.
+    For `"logsumexp"`, a channel has its softmax weight, the derivative of the pooled
+    score. For `"average"`, it has its share of the sum; scores must be `>= 0`, as after
+    the networks' last ReLU. If all scores of an image are equal, zero in particular,
+    all channels have equal shares.
 
     Args:
         scores: `(batch, scale)`.
@@ -100,7 +99,7 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
         A float64 array `(batch, scale)`; rows sum to one.
 
     Raises:
-        ValueError: If `pooling` is unknown, or `"average"` meets a negative score.
+        ValueError: If `pooling` is unknown, or a score is negative for `"average"`.
 
     Example:
 
@@ -116,7 +115,7 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
         weights = np.exp(scores - highest)
     elif scores.min() < 0:
         raise ValueError(
-            "a share of an average takes scores >= 0, such as a last ReLU gives. "
+            "`scores` must be >= 0 for shares of an average, as after a last ReLU. "
             f"Received: a score of {scores.min():g}"
         )
     else:
@@ -127,7 +126,7 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
 def _decisions(
     batches: Iterable[tuple], pooling: str, labeled: set[bool]
 ) -> tuple[np.ndarray, float | None]:
-    """Mean shares, and the accuracy if there are labels; `labeled` keeps whether."""
+    """Mean shares, and the accuracy if there are labels; `labeled` records that."""
     shares, correct = [], []
     for (scores, output), labels in batches:
         labeled.add(labels is not None)
@@ -147,7 +146,7 @@ def _decisions(
 
 
 def _scorer(model: keras.Model) -> tuple[keras.Model, str, np.ndarray]:
-    """A model that returns the scores that are pooled and its output; mode; σ_0."""
+    """A model that returns scores before and after pooling; the mode; σ_0."""
     kinds = (ScaleChannels, ScalePooling)
     channels, pooling = (only_layer(model, kind) for kind in kinds)
     scorer = with_input_of(model, pooling)

@@ -1,4 +1,4 @@
-"""Accuracy as a function of where the object is."""
+"""Accuracy as a function of the position of the object."""
 
 from collections.abc import Sequence
 
@@ -17,25 +17,25 @@ def shift_accuracies(
     *,
     batch_size: int = 64,
 ) -> dict[int, float]:
-    """Accuracy of a classifier on images that are moved along both axes.
+    """Accuracy of a classifier on images that are shifted along both axes.
 
-    A network with central selection, trained on centered objects, does not see them
-    elsewhere: this says how far off is too far.
+    A network with central selection, trained on centered objects, does not recognize
+    them elsewhere. This function tells how far from the center is too far.
 
     Args:
         model: Model from images `(batch, H, W, C)` to scores `(batch, class)`.
-        images: `(N, H + 2s, W + 2s, C)`, with as much of the surroundings on each side
-            as the largest shift `s`, so that nothing is made up at the border.
+        images: `(N, H + 2s, W + 2s, C)`, with real surroundings on each side as wide as
+            the largest shift `s`, so that no border needs to be made up.
         labels: As for `scale_generalization`.
-        shifts: Pixels by which the images are moved down and to the right, >= 0.
+        shifts: Pixels by which images are shifted down and to the right, >= 0.
         batch_size: Images in a batch.
 
     Returns:
         The share of correctly classified images for each shift.
 
     Raises:
-        ValueError: If the images have another size, for shifts that are none or no
-            pixels, or as `scale_generalization`.
+        ValueError: If the images have another size, `shifts` is empty or holds a value
+            other than an integer >= 0, or as `scale_generalization`.
 
     Example:
 
@@ -46,7 +46,7 @@ def shift_accuracies(
     {0: 0.98, 4: 0.04, 8: 0.07, 12: 0.1}
     """
     if not len(shifts):
-        raise ValueError(f"`shifts` must be some pixels. Received: shifts={shifts!r}")
+        raise ValueError(f"`shifts` must not be empty. Received: shifts={shifts!r}")
     for shift in shifts:
         check_number("shifts", shift, whole=True)
     border, known = max(shifts), model.input_shape[1:3]
@@ -54,9 +54,9 @@ def shift_accuracies(
     height, width = wanted = [n or size for n, size in zip(known, sizes, strict=True)]
     if sizes != wanted or min(sizes) < 1:
         raise ValueError(
-            f"for shifts of 0 to {border} pixels and a model of {known} pixels "
-            f"`images` must have {border} more on each side. Received: images of shape "
-            f"{np.shape(images)}"
+            f"`images` must have {border} more on each side, for shifts of 0 to "
+            f"{border} pixels and a model of {known} pixels. "
+            f"Received: images of shape {np.shape(images)}"
         )
     found = {}
     for shift in shifts:

@@ -1,4 +1,4 @@
-"""Test sets of several size factors, read as batches, and the scores they get."""
+"""Test sets at several size factors, read in batches, and the model's scores."""
 
 import itertools
 import warnings
@@ -15,7 +15,7 @@ from keras_gdrn.training._sources import CHECKED, as_targets, checked_images
 def at_each_factor(
     evaluate: Callable[[Any], Any], datasets: Mapping[float, Any]
 ) -> tuple[np.ndarray, list]:
-    """The size factors, ascending, and what `evaluate` finds in the data of each."""
+    """The size factors, ascending, and the result of `evaluate` for each."""
     if not isinstance(datasets, Mapping) or not datasets:
         raise ValueError(
             "`datasets` must map at least one size factor to its test data. "
@@ -37,10 +37,10 @@ def at_each_factor(
 
 
 def check_datasets(model: keras.Model, datasets: Mapping[float, Any]) -> None:
-    """Raises the errors of a test of a classifier that are known before it.
+    """Raises the errors of a test of a classifier that can be found in advance.
 
-    Arrays are checked whole, of other data the first batch, unless reading it would
-    take it away.
+    Checks whole arrays. Of other data it checks the first batch, unless reading would
+    consume it.
     """
 
     def check(data: Any) -> None:
@@ -57,7 +57,7 @@ def check_datasets(model: keras.Model, datasets: Mapping[float, Any]) -> None:
 def predictions(
     model: keras.Model, data: Any, batch_size: int
 ) -> Iterator[tuple[Any, Any]]:
-    """What `model` returns for each batch of `data`, and the labels or `None`."""
+    """Outputs of `model` for each batch of `data`, and the labels or `None`."""
     full = 0
     for images, labels in _read(model, data, batch_size):
         if not full:
@@ -92,21 +92,21 @@ def _read(
 
 
 def _warn_of_values(images: np.ndarray) -> None:
-    """Where `fit` would refuse them: there may be a `Rescaling` in the model."""
+    """Warns of values that `fit` refuses, as the model may have a `Rescaling`."""
     try:
         checked_images(images)
     except ValueError as error:
         warnings.warn(
-            f"{error}. They are right if the model itself divides them.", stacklevel=2
+            f"{error}. They are right if the model itself rescales them.", stacklevel=2
         )
 
 
 def as_scores(output: Any) -> np.ndarray:
-    """Scores `(batch, class)` in float64, where NumPy has an order for every format."""
+    """Scores `(batch, class)` in float64, as NumPy cannot order every dtype."""
     scores = np.asarray(output).astype("float64")
     if scores.ndim != 2 or scores.shape[1] < 2:
         raise ValueError(
-            "`model` must return scores of shape (batch, class), of two or more. "
+            "`model` must return scores (batch, class) of two or more classes. "
             f"Received: an output of shape {scores.shape}"
         )
     if not np.all(np.isfinite(scores)):
@@ -160,7 +160,7 @@ def _batches(data: Any, batch_size: int) -> Iterable:
 
 
 def _outputs(model: keras.Model, images: np.ndarray, full: int) -> Any:
-    # A last, smaller batch is filled up: another shape would be compiled anew.
+    # A smaller last batch is padded, as another shape would be compiled again.
     count = len(images)
     images = np.concatenate([images, np.repeat(images[-1:], full - count, axis=0)])
     outputs = model.predict_on_batch(images)

@@ -1,7 +1,7 @@
 """The kernels as matrices along one axis.
 
-Matrices of axes shorter than `LONG_AXIS` are NumPy arrays; those of longer ones are
-SciPy's sparse ones, so that a pixel costs the same however long its axis is.
+Axes shorter than `LONG_AXIS` have NumPy arrays. Longer ones have SciPy's sparse arrays,
+so that the cost per pixel does not grow with the axis.
 """
 
 import functools
@@ -23,15 +23,15 @@ BOUNDARIES = ("zero", "symmetric")
 
 LONG_AXIS = 256
 
-# Up to so much, differences of smoothed values may magnify what rounding has lost.
-_LITTLE_MAGNIFIED = 30
+# Largest factor by which differences of smoothed values may magnify rounding errors.
+_MAX_MAGNIFICATION = 30
 
-# Of the tolerance: what may be left out at the ends of kernels.
+# Share of the tolerance that the truncated tails of kernels may use.
 _TAIL = 0.02
 
 
 class Halves(NamedTuple):
-    """Kernels as two of half their variance, with few coefficients in between.
+    """Kernels factored into two of half the variance, with few coefficients between.
 
     `K_a ≈ synthesis[a] @ analysis[0] ≈ synthesis[0] @ analysis[a]` for each order `a`.
 
@@ -70,12 +70,12 @@ def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndar
 
 @functools.lru_cache(maxsize=256)
 def smoothing(entering: int, leaving: int, sigma: float, boundary: str) -> Any:
-    """The discrete Gaussian `T(·; σ)`, from so many values to so many.
+    """Matrix of the discrete Gaussian `T(·; σ)`, between signals of two lengths.
 
     Args:
-        entering: Values of the input.
-        leaving: Values of the output: as many more, or fewer, on either side.
-        sigma: Standard deviation σ, in distances between values.
+        entering: Number of input values.
+        leaving: Number of output values: as many more, or fewer, on either side.
+        sigma: Standard deviation σ, in steps between values.
         boundary: What lies beyond the input, as for `axis_operator`.
 
     Returns:
@@ -84,17 +84,17 @@ def smoothing(entering: int, leaving: int, sigma: float, boundary: str) -> Any:
     radius = support_radius(sigma)
     band = _band(discrete_gaussian(sigma, radius), leaving)
     margin = radius + (leaving - entering) // 2
-    return _finished(band @ extended(entering, margin, boundary))
+    return _read_only(band @ extended(entering, margin, boundary))
 
 
 @functools.lru_cache(maxsize=256)
 def halves(
     size: int, sigma: float, order: int, boundary: str, epsilon: float
 ) -> Halves | None:
-    """The kernels `K_0, …, K_order` of a wide Gaussian, by few coefficients.
+    """Factors the kernels `K_0, …, K_order` of a wide Gaussian, by few coefficients.
 
-    A Gaussian is one of half its variance twice. After the first of them, samples that
-    are some 0.6 σ apart are enough for the second, and either can have the derivatives.
+    A Gaussian equals two of half its variance in succession. After the first, samples
+    some 0.6 σ apart suffice for the second, and either can carry the derivatives.
 
     Guarantee: in the spectral norm, errors are at most `epsilon` times the sum of the
     norms of `[K_0 | K_1 | …]` and of `K_0`, `K_1`, … stacked vertically.
@@ -107,10 +107,10 @@ def halves(
         epsilon: Relative tolerance, in (0, 1).
 
     Returns:
-        Read-only float64 matrices, or `None` where σ is so small that derivatives are
-        as well taken as differences of smoothed values.
+        Read-only float64 matrices, or `None` for a σ so small that differences of
+        smoothed values serve as well.
     """
-    if (2 * sigma) ** max(order, 2) < _LITTLE_MAGNIFIED:
+    if (2 * sigma) ** max(order, 2) < _MAX_MAGNIFICATION:
         return None
     spacing = _spacing(sigma, order, epsilon)
     half, tail = sigma / math.sqrt(2), _TAIL * epsilon
@@ -120,7 +120,7 @@ def halves(
     ]
     radius = max(_radius(kernel, tail) for kernel in kernels)
     kernels = [_trimmed(kernel, radius) for kernel in kernels]
-    # What is seen from the edges lies up to a kernel's radius beyond them.
+    # Outputs at the edges need samples up to a kernel's radius beyond them.
     count = math.ceil((size - 1 + 2 * radius) / spacing) + 1
     width = spacing * (count - 1) + 1
     margin = (width - size) // 2
@@ -129,18 +129,18 @@ def halves(
     analysis = (band[::spacing] @ outside for band in bands)
     inside, samples = slice(margin, margin + size), slice(radius, radius + width)
     synthesis = [spacing * band[inside, samples][:, ::spacing] for band in bands]
-    # What the samples make of a constant: one, and zero of its derivatives.
+    # Corrected so that a constant stays itself, and its derivatives are zero.
     constant = synthesis[0].sum(axis=1)
     share = scipy.sparse.diags_array(1 / constant) @ synthesis[0]
     synthesis = [
         one - scipy.sparse.diags_array(one.sum(axis=1) - (a == 0)) @ share
         for a, one in enumerate(synthesis)
     ]
-    return Halves(tuple(map(_finished, analysis)), tuple(map(_finished, synthesis)))
+    return Halves(tuple(map(_read_only, analysis)), tuple(map(_read_only, synthesis)))
 
 
 def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
-    """From `size` values to those, and `margin` more on either side, or fewer.
+    """Extends `size` values by `margin` on either side, or crops them if negative.
 
     Returns:
         A sparse matrix `(size + 2 * margin, size)` of zeros and ones.
@@ -156,7 +156,7 @@ def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
 
 
 def _band(kernel: np.ndarray, rows: int) -> scipy.sparse.csr_array:
-    """Correlation with a kernel, where it lies within: `(rows, rows + 2 radius)`."""
+    """Correlation with a kernel, valid part only: `(rows, rows + 2 radius)`."""
     shape = (rows, rows + len(kernel) - 1)
     diagonals = np.repeat(kernel[:, None], rows, axis=1)
     return scipy.sparse.diags_array(
@@ -165,17 +165,16 @@ def _band(kernel: np.ndarray, rows: int) -> scipy.sparse.csr_array:
 
 
 def _spacing(sigma: float, order: int, epsilon: float) -> int:
-    """Largest distance of the samples between two Gaussians that make up one.
+    """Largest spacing of the samples between the two factors of a Gaussian.
 
-    Waves whose frequencies differ by multiples of `2π / spacing` are the same samples:
-    the first Gaussian damps them, with its derivatives, and so does the second. What is
-    left of them, in a matrix for each frequency of the samples, has to be below the two
-    shares of `epsilon` that the guarantee has.
+    Frequencies that differ by multiples of `2π / spacing` are aliases. Both Gaussians
+    damp them, derivatives included. The remaining aliasing, a matrix for each frequency
+    of the samples, must stay below the two shares of `epsilon` in the guarantee.
     """
     half, orders = sigma / math.sqrt(2), range(order + 1)
     theta = np.linspace(-np.pi, np.pi, 721)
     whole = [fourier_response(theta, sigma, a) for a in orders]
-    # The mirror image and what is added for constants count more at higher orders.
+    # Mirroring and the correction for constants matter more at higher orders.
     shares = 1.8 if order <= 2 else 0.7
     allowed = shares * epsilon * np.linalg.norm(whole, axis=0).max()
     for spacing in range(math.floor(sigma), 1, -1):
@@ -186,8 +185,8 @@ def _spacing(sigma: float, order: int, epsilon: float) -> int:
             (abs(theta) <= np.pi) * 2 ** (a / 2) * fourier_response(theta, half, a)
             for a in orders
         ]
-        taken_for = first[:, :, None] * (1 - np.eye(len(waves)))
-        folded = [taken_for * one[:, None, :] for one in (first, *others)]
+        aliases = first[:, :, None] * (1 - np.eye(len(waves)))
+        folded = [aliases * one[:, None, :] for one in (first, *others)]
         if np.linalg.norm(folded, axis=(2, 3)).max() <= allowed:
             return spacing
     return 1
@@ -202,15 +201,15 @@ def _radius(kernel: np.ndarray, tail: float) -> int:
 
 
 def _trimmed(kernel: np.ndarray, radius: int) -> np.ndarray:
-    """Without its ends; in all it sums up to the same."""
+    """The kernel cut to `radius`, with the same sum."""
     middle = len(kernel) // 2
     cut = kernel[middle - radius : middle + radius + 1].copy()
     cut[radius] += kernel.sum() - cut.sum()
     return cut
 
 
-def _finished(matrix) -> Any:
-    """As it is multiplied; read-only, since the cache hands it to every layer."""
+def _read_only(matrix) -> Any:
+    """Sparse if long, else dense. The cache shares the matrix between layers."""
     if max(matrix.shape) >= LONG_AXIS:
         matrix = scipy.sparse.csr_array(matrix)
         matrix.data.setflags(write=False)

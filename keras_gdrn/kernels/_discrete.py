@@ -63,8 +63,8 @@ def gaussian_derivative(sigma: float, order: int, radius: int) -> np.ndarray:
         radius: Largest distance from the center, in pixels.
 
     Returns:
-        A float64 array of length `2 * radius + 1`, to be used as a correlation: a ramp
-        that rises along the axis is answered by `+sigma` at order 1.
+        A float64 array of length `2 * radius + 1`, to be used as a correlation: at
+        order 1, its response to a ramp of slope 1 along the axis is `+sigma`.
     """
     stencil = central_difference(order)
     smooth = discrete_gaussian(sigma, radius + len(stencil) // 2)

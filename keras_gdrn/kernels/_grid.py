@@ -1,4 +1,4 @@
-"""From pixels to a grid, from grid to grid and back, along one axis.
+"""Sampling, interpolation and differences along one axis, of pixels and grids.
 
 A grid has an odd number of points, one of them at the center of the image. Its step is
 in units of the initial scale, so that one network serves all scale channels.
@@ -13,7 +13,7 @@ import numpy as np
 from keras_gdrn.kernels._axis import extended
 from keras_gdrn.kernels._discrete import central_difference
 
-# A value's share in the coefficients of the spline falls by a factor of 0.27 a pixel.
+# A value's influence on spline coefficients falls by a factor of 0.27 per pixel.
 _SPLINE_REACH = 30
 
 
@@ -21,9 +21,9 @@ _SPLINE_REACH = 30
 def sampling(
     pixels: int, points: int, step: float, sigma: float, boundary: str
 ) -> np.ndarray:
-    """Samples of an image that a Gaussian has smoothed, `step` apart.
+    """Matrix that smooths an image by a Gaussian and samples it, `step` apart.
 
-    The image is the cubic spline through its pixels, the Gaussian a continuous one:
+    The image is the cubic spline through its pixels, and the Gaussian is continuous:
     `g(x_j) = ∫ G(u; σ) f(x_j + u) du`.
 
     Args:
@@ -37,27 +37,27 @@ def sampling(
     Returns:
         A read-only float64 array `(points, pixels)`.
     """
-    return _frozen(_at(_centered(points) * step, pixels, sigma, boundary))
+    return _frozen(_at_positions(_centered(points) * step, pixels, sigma, boundary))
 
 
 def sampling_nodes(
     pixels: int, points: int, step: float, widest: float, boundary: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What `sampling` is made of, for a σ that is known later.
+    """The parts of `sampling`, for a σ that is not known yet.
 
     Args:
         pixels, points, step, boundary: As for `sampling`.
         widest: Largest σ, in pixels.
 
     Returns:
-        Nodes of the Gaussian in units of σ and their weights, the distances of samples
-        from basis functions of the spline, `(points, functions)`, and the coefficients
-        of these, `(functions, pixels)`: `Σ_v w_v B(distance + σ v) @ coefficients`.
+        Four arrays: nodes of the Gaussian in units of σ, their weights, distances of
+        samples from basis functions of the spline, `(points, functions)`, and their
+        coefficients, `(functions, pixels)`: `Σ_v w_v B(distance + σ v) @ coefficients`.
     """
     positions = _centered(points) * step
     reach = np.abs(positions).max() + 6 * widest
     pixel, values = _spline(reach, pixels, boundary)
-    return *_bell(widest), positions[:, None] - pixel, values
+    return *_gaussian_nodes(widest), positions[:, None] - pixel, values
 
 
 def cubic_spline(x, module: Any = np) -> Any:
@@ -65,7 +65,7 @@ def cubic_spline(x, module: Any = np) -> Any:
 
     Args:
         x: Distances from its center, an array, or a tensor for `keras.ops`.
-        module: Where `abs` and `maximum` are.
+        module: Module with `abs` and `maximum`, such as `numpy` or `keras.ops`.
 
     Returns:
         An array or a tensor like `x`; zero from distance 2 on.
@@ -76,24 +76,24 @@ def cubic_spline(x, module: Any = np) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def spline_response(sigma: float, fineness: int) -> np.ndarray:
-    """What a single value 1 among zeros leads to, in the smoothed spline.
+    """Impulse response of the smoothed spline: a single 1 among zeros.
 
     Args:
         sigma: Standard deviation σ of the smoothing, in pixels.
-        fineness: Points for each pixel.
+        fineness: Points per pixel.
 
     Returns:
-        A read-only float64 array of odd length around the value, and a last zero.
+        A read-only float64 array of odd length around the 1, followed by a zero.
     """
     reach = fineness * math.ceil(6 * sigma + 12)
     positions = np.arange(-reach, reach + 1) / fineness
-    line = _at(positions, 1, sigma, "zero")[:, 0]
+    line = _at_positions(positions, 1, sigma, "zero")[:, 0]
     return _frozen(np.append(line, 0.0))
 
 
 @functools.lru_cache(maxsize=256)
 def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
-    """Values at the pixels, by the cubic spline through samples.
+    """Matrix that interpolates samples at the pixels, by a cubic spline.
 
     Args:
         points: Number of samples, around the center of the image.
@@ -103,11 +103,11 @@ def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
     Returns:
         A read-only float64 array `(pixels, points)`.
     """
-    return _frozen(_at(_centered(pixels) / step, points, 0.0, "symmetric"))
+    return _frozen(_at_positions(_centered(pixels) / step, points, 0.0, "symmetric"))
 
 
 def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    """`δ^α` for each multi-index.
+    """Stencils of the central differences `δ^α`, one for each multi-index.
 
     Args:
         indices: Multi-indices α.
@@ -120,13 +120,13 @@ def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
 
 
 def stencil_radius(indices: tuple[tuple[int, ...], ...]) -> int:
-    """How many steps from the center the differences of these orders look.
+    """Radius of the stencils of these multi-indices, in steps.
 
     Args:
         indices: Multi-indices α.
 
     Returns:
-        The number of steps, 1 up to order 2.
+        The radius, 1 up to order 2.
     """
     return math.ceil(max(max(alpha) for alpha in indices) / 2)
 
@@ -140,9 +140,9 @@ def _stencil(alpha: tuple[int, ...], radius: int) -> np.ndarray:
     return product
 
 
-def _at(positions: np.ndarray, size: int, sigma: float, boundary: str) -> np.ndarray:
+def _at_positions(positions, size: int, sigma: float, boundary: str) -> np.ndarray:
     """The smoothed spline through `size` centered values, at positions."""
-    spread, weights = _bell(sigma)
+    spread, weights = _gaussian_nodes(sigma)
     pixel, values = _spline(np.abs(positions).max() + 6 * sigma, size, boundary)
     basis = np.zeros((len(positions), len(pixel)))
     for offset, weight in zip(sigma * spread, weights, strict=True):
@@ -150,10 +150,10 @@ def _at(positions: np.ndarray, size: int, sigma: float, boundary: str) -> np.nda
     return basis @ values
 
 
-def _bell(widest: float) -> tuple[np.ndarray, np.ndarray]:
+def _gaussian_nodes(widest: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes, in units of σ, and weights of integrals with a Gaussian of σ ≤ `widest`.
 
-    By the trapezoidal rule, which is exact to many digits for it.
+    By the trapezoidal rule, which is exact to many digits for a Gaussian.
     """
     if not widest:
         return np.zeros(1), np.ones(1)
@@ -165,11 +165,11 @@ def _bell(widest: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _spline(reach: float, size: int, boundary: str) -> tuple[np.ndarray, np.ndarray]:
-    """The cubic spline through `size` centered values, and what lies beyond them.
+    """The cubic spline through `size` centered values, extended beyond them.
 
     Returns:
-        Positions of its basis functions, those that positions up to `reach` need, and
-        their coefficients, `(functions, size)`.
+        Positions of the basis functions that values up to `reach` need, and their
+        coefficients, `(functions, size)`.
     """
     margin = math.ceil(max(reach - size / 2, 0)) + 2 + _SPLINE_REACH
     distance = np.abs(np.subtract.outer(*[np.arange(size + 2 * margin)] * 2))

@@ -14,7 +14,7 @@ def multi_indices(
     Args:
         dimensions: Number of spatial dimensions.
         order: Highest total order of differentiation.
-        zero_order: Whether α = 0 is one of them.
+        zero_order: Whether to include α = 0.
 
     Returns:
         The multi-indices, tuples of `dimensions` orders.

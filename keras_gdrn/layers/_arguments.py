@@ -10,24 +10,24 @@ SPATIAL_RANKS = (1, 2, 3)
 _FORMATS = ("channels_last", "channels_first")
 
 
-# What Keras' convolutions have and this package's do not, and what does it instead.
+# Arguments of Keras' convolutions that ours do not have, and what replaces them.
 _INSTEAD = {
     "strides": "the output always has the size of the input; to subsample, put a "
-    "pooling layer behind it",
-    "kernel_size": "its extent is that of the Gaussian, given by `sigma`",
-    "padding": "the output always has the size of the input; what lies around it is "
-    "decided by `boundary`",
-    "dilation_rate": "a larger `sigma` looks farther",
-    "groups": "`separable=True` filters each channel by itself",
+    "pooling layer after it",
+    "kernel_size": "the size of the kernels is given by `sigma`",
+    "padding": "the output always has the size of the input; `boundary` decides "
+    "what lies around it",
+    "dilation_rate": "a larger `sigma` has a larger receptive field",
+    "groups": "`separable=True` filters each channel separately",
 }
 
 
-# Of any layer of Keras', which has it in no signature.
+# Arguments that every Keras layer takes but no signature shows.
 _OF_SEQUENTIAL = ("input_shape", "input_dim")
 
 
 def check_no_convolution_options(layer: str, options: dict) -> None:
-    """Refuses what is known from Keras' convolutions, and says what to do instead."""
+    """Refuses arguments of Keras' convolutions, and says what replaces them."""
     for name in options:
         for known in difflib.get_close_matches(name, _INSTEAD, n=1, cutoff=0.8):
             received = {name: options[name]}
@@ -37,7 +37,7 @@ def check_no_convolution_options(layer: str, options: dict) -> None:
 
 
 def check_options(layer: keras.layers.Layer, kind: type, options: dict) -> None:
-    """Refuses what is an argument neither of the kind of layer nor of any layer."""
+    """Refuses keywords that neither this kind of layer nor every layer has."""
     options = {name: options[name] for name in options if name not in _OF_SEQUENTIAL}
     initializers = (kind.__init__, keras.layers.Layer.__init__)
     check_keywords(type(layer).__name__, options, *initializers)
@@ -54,8 +54,8 @@ def check_data_format(data_format: str | None) -> str:
     return data_format
 
 
-def another(initializer):
-    """One that draws other values: Keras' give the same ones again and again."""
+def cloned(initializer):
+    """A copy, because one initializer draws the same values again and again."""
     if isinstance(initializer, keras.Initializer) and hasattr(initializer, "seed"):
         return initializer.clone()
     return initializer
@@ -68,7 +68,7 @@ def check_floating_point(layer: keras.layers.Layer) -> None:
     if quantized or not keras.backend.is_float_dtype(layer.compute_dtype):
         received = layer.dtype_policy.name if quantized else layer.compute_dtype
         raise ValueError(
-            f"`{type(layer).__name__}` computes in a floating point dtype. "
+            f"`{type(layer).__name__}` needs a floating point dtype. "
             f"Received: dtype={received!r}"
         )
 

@@ -10,30 +10,30 @@ from keras_gdrn.layers._unfused import unfused
 def batch_normalization(name: str | None = None, dtype=None):
     """Batch normalization with the paper's constants.
 
-    The authors' framework counts momentum the other way round (0.1 there). With Keras'
-    default of 0.99 the statistics of a short training are still the initial ones.
+    In the authors' framework this momentum is one minus Keras' (0.1 there). With Keras'
+    default of 0.99, a short training would leave the statistics at their initial ones.
     """
     return BatchNormalization(momentum=0.9, epsilon=1e-5, name=name, dtype=dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
 class BatchNormalization(keras.layers.BatchNormalization):
-    """Keras' layer, whose training step on TensorFlow is one fused operation.
+    """Keras' layer, with one fused operation for the training step on TensorFlow.
 
-    As several operations over whole maps it takes about four times as long, which
-    slows down narrow networks at fine scales.
+    Several operations over whole maps take about four times as long, which slows down
+    narrow networks at fine scales.
     """
 
     def call(self, inputs, training=None, mask=None, bias=None):
-        """Of the inputs and a bias, `(channels,)`, which need not be added in training.
+        """Normalizes `inputs + bias`; training need not add the bias, `(channels,)`.
 
-        The mean takes it away again: outputs do not depend on it, only the mean does.
+        Subtracting the mean cancels it: only the mean depends on it, not the outputs.
         """
         if not (training and self.trainable and mask is None and self._fuses(inputs)):
             biased = inputs if bias is None else inputs + ops.cast(bias, inputs.dtype)
             return unfused(super().call(biased, training=training, mask=mask))
         gamma, beta = self.gamma, self.beta
-        if bias is not None:  # with a gradient, of zero
+        if bias is not None:  # gives it a gradient, zero
             bias = ops.cast(bias, beta.dtype)
             beta = beta + 0.0 * bias
         outputs, mean, variance = _fused(inputs, gamma, beta, self.epsilon)
@@ -63,9 +63,9 @@ def normalized_jointly(
     """Batch normalization with the statistics of all maps together.
 
     Args:
-        normalization: Keras' layer, or the one above.
+        normalization: Keras' `BatchNormalization`, or the one above.
         maps: Tensors of one rank.
-        training: As layers take it.
+        training: As in a layer's `call`.
         bias: As for `BatchNormalization.call`.
     """
     trains = training and normalization.trainable
@@ -80,7 +80,7 @@ def normalized_jointly(
     gain = gain if normalization.gamma is None else gain * normalization.gamma
     shift = -mean * gain
     shift = shift if normalization.beta is None else shift + normalization.beta
-    if bias is not None:  # with a gradient, of zero
+    if bias is not None:  # gives it a gradient, zero
         bias = ops.cast(bias, mean.dtype)
         mean, shift = mean + bias, shift + 0.0 * bias
     kept = normalization.momentum
@@ -116,11 +116,11 @@ def _fused(x, gamma, beta, epsilon: float):
     import tensorflow as tf
 
     shape = ops.shape(x)
-    # The operation wants two spatial axes.
+    # The operation takes two spatial axes.
     images = ops.reshape(x, (-1, *shape[1:2], math.prod(shape[2:-1]), shape[-1]))
     y, mean, variance = tf.compat.v1.nn.fused_batch_norm(
         images, gamma, beta, epsilon=epsilon, is_training=True
     )
     count = ops.cast(ops.size(x) // shape[-1], variance.dtype)
-    # It gives the unbiased variance, Keras' moving average is of the biased one.
+    # It returns the unbiased variance; Keras' moving average takes the biased one.
     return ops.reshape(y, shape), mean, variance * ((count - 1) / count)

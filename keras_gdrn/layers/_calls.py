@@ -1,4 +1,4 @@
-"""The calls that a network consists of, found by following it with shapes alone."""
+"""The layer calls of a network, found by tracing it with shapes alone."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
-# Convolutions that a layer consists of. Exact types: what a subclass does is not known.
+# Convolutions in a layer. Exact types: what a subclass does is not known.
 _CONVOLUTIONS = {GaussDerConv: 1, GaussDerResidualBlock: 2}
 
 
@@ -23,11 +23,11 @@ class UnsupportedLayer(ValueError):
 
 @dataclasses.dataclass(eq=False)
 class Value:
-    """What a layer of the network takes or gives.
+    """An input or output of a layer of the network.
 
     Attributes:
         tensor: Its shape and dtype in the network itself.
-        is_map: Whether it has positions.
+        is_map: Whether it has spatial positions.
         on_pixels: Whether it is an image, before the first Gaussian derivative layer.
         deviation: Standard deviation of its influence on the scores.
         sigma: Smallest scale at which the map is written or read.
@@ -45,7 +45,7 @@ class Call:
     """One call of a layer or operation.
 
     Attributes:
-        mode: Whether it is trained, where a layer of one's own says so.
+        mode: The `training` argument, where a custom layer sets it.
     """
 
     layer: Any
@@ -71,44 +71,44 @@ class Call:
     def selects(self) -> bool:
         return type(self.layer) is SpatialSelection
 
-    def in_mode(self, training: bool | None) -> bool | None:
+    def training_mode(self, training: bool | None) -> bool | None:
         return training if self.mode is None else self.mode
 
     def acts_at_each_position(self, rank: int, channel_axis: int) -> bool:
-        """Whether it does the same at every position, without looking at any other."""
+        """Whether it applies one function to each position separately."""
         return acts_at_each_position(self.layer, self.args, rank, channel_axis)
 
 
 def calls_of(network, source: Value) -> tuple[list[Call], Value]:
-    """The calls of a network in their order, and what it gives.
+    """The calls of a network in order, and its output.
 
     Args:
-        network: Layer or model. What Keras' own models consist of is followed, and so
-            are layers that apply Gaussian derivative layers.
+        network: Layer or model. Keras' own models are traced into, and so are layers
+            that apply Gaussian derivative layers.
         source: Its input.
 
     Raises:
-        UnsupportedLayer: If a layer has several outputs, or cannot be followed.
+        UnsupportedLayer: If a layer has several outputs, or cannot be traced.
     """
     calls: list[Call] = []
-    return calls, _followed(calls, network, (source,), {})
+    return calls, _trace(calls, network, (source,), {})
 
 
-def _followed(calls: list, layer, args: tuple, kwargs: dict, own=False) -> Value:
-    """What a layer gives; its calls are appended.
+def _trace(calls: list, layer, args: tuple, kwargs: dict, custom=False) -> Value:
+    """Appends the calls of a layer, and returns its output.
 
     Args:
-        own: Whether it is called by a layer of one's own, whose word on the mode of
-            training stands. Keras' models replace it by that in which they are called.
+        custom: Whether a custom layer calls it. The `training` that a custom layer
+            passes stands; Keras' models replace it by their own.
     """
     mode = kwargs.get("training")
 
-    def applied(inner, own=own):
+    def applied(inner, custom=custom):
         def call(*args, **kwargs):
-            said = {key: x for key, x in kwargs.items() if x is not None or not own}
-            of_call = in_mode(inner, mode)
-            kwargs = of_call | said if own else said | of_call
-            return _followed(calls, inner, args, kwargs, own)
+            passed = {k: x for k, x in kwargs.items() if x is not None or not custom}
+            outer = training_argument(inner, mode)
+            kwargs = outer | passed if custom else passed | outer
+            return _trace(calls, inner, args, kwargs, custom)
 
         return call
 
@@ -120,55 +120,55 @@ def _followed(calls: list, layer, args: tuple, kwargs: dict, own=False) -> Value
     if _is_plain(layer, "functional"):
         inputs = keras.tree.flatten(args)
         outputs = layer._run_through_graph(inputs, operation_fn=applied)
-        return _only(keras.tree.flatten(outputs), layer)
-    if _has_derivatives_inside(layer):
-        of_own = functools.partial(applied, own=True)
-        outputs = _graph_of(layer, args)._run_through_graph(args, operation_fn=of_own)
-        return _only(keras.tree.flatten(outputs), layer)
-    output = _given(layer, args, kwargs)
-    calls.append(Call(layer, args, kwargs, output, mode if own else None))
+        return _single_output(keras.tree.flatten(outputs), layer)
+    if _contains_derivative_layers(layer):
+        applied = functools.partial(applied, custom=True)
+        outputs = _graph_of(layer, args)._run_through_graph(args, operation_fn=applied)
+        return _single_output(keras.tree.flatten(outputs), layer)
+    output = _output(layer, args, kwargs)
+    calls.append(Call(layer, args, kwargs, output, mode if custom else None))
     return output
 
 
-def _only(values: list, layer) -> Any:
+def _single_output(values: list, layer) -> Any:
     if len(values) != 1:
         raise UnsupportedLayer(f"its layer {layer.name!r} has {len(values)} outputs")
     return values[0]
 
 
-def is_of_derivatives(layer) -> bool:
-    """Whether it is a Gaussian derivative layer, or of a class derived from one."""
+def is_derivative_layer(layer) -> bool:
+    """Whether it is a Gaussian derivative layer, or of a subclass."""
     return isinstance(layer, tuple(_CONVOLUTIONS))
 
 
-def _has_derivatives_inside(layer) -> bool:
+def _contains_derivative_layers(layer) -> bool:
     """Whether a layer of another kind applies Gaussian derivative layers."""
-    if not isinstance(layer, keras.layers.Layer) or is_of_derivatives(layer):
+    if not isinstance(layer, keras.layers.Layer) or is_derivative_layer(layer):
         return False
-    return any(map(is_of_derivatives, layer._flatten_layers()))
+    return any(map(is_derivative_layer, layer._flatten_layers()))
 
 
 def _graph_of(layer, args: tuple):
-    """What a layer of one's own computes, from what its `call` does with symbols."""
+    """The function that a custom layer computes, from its `call` on symbolic inputs."""
     try:
         inputs = [keras.KerasTensor(x.tensor.shape, x.tensor.dtype) for x in args]
         return keras.Function(inputs, layer.call(*inputs))
     except Exception as error:
         raise UnsupportedLayer(
             f"its layer {layer.name!r} of type {type(layer).__name__} applies Gaussian "
-            f"derivative layers and cannot be followed ({error})"
+            f"derivative layers and cannot be traced ({error})"
         ) from error
 
 
-def _given(layer, args: tuple, kwargs: dict) -> Value:
-    """What a layer gives, found from shapes alone."""
+def _output(layer, args: tuple, kwargs: dict) -> Value:
+    """A layer's output, found from shapes alone."""
 
     def tensor(leaf):
         return leaf.tensor if isinstance(leaf, Value) else leaf
 
     given = keras.tree.map_structure(tensor, (args, kwargs))
     output = layer.compute_output_spec(*given[0], **given[1])
-    output = _only(keras.tree.flatten(output), layer)
+    output = _single_output(keras.tree.flatten(output), layer)
     inputs = [leaf for leaf in keras.tree.flatten((args, kwargs)) if _is_map(leaf)]
     rank = inputs[0].tensor.ndim if inputs else 0
     is_map = bool(inputs) and len(output.shape) == rank
@@ -181,12 +181,12 @@ def _is_map(leaf) -> bool:
     return isinstance(leaf, Value) and leaf.is_map
 
 
-def in_mode(layer, training: bool | None) -> dict:
-    """What tells the layer whether it is trained, beyond what it would inherit."""
+def training_argument(layer, training: bool | None) -> dict:
+    """The argument `training`, if it is known and the layer's `call` has one."""
     takes = "training" in inspect.signature(layer.call).parameters
     return {"training": training} if takes and training is not None else {}
 
 
 def _is_plain(layer, kind: str) -> bool:
-    """Whether it is a model of Keras' own kind, also of a class derived from it."""
+    """Whether it is a Keras model of this kind, or of a subclass with its `call`."""
     return type(layer).call.__module__ == f"keras.src.models.{kind}"

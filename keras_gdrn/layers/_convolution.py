@@ -2,11 +2,10 @@
 
     y = Σ_α C_α m(α) σ^|α| δ^α T(·; σ) * x
 
-Where σ is some steps of the grid, or pixels, maps are smoothed by `T`, a matrix along
-each axis, and the sum over α is one 3×…×3 convolution of the library's. Where σ is
-many pixels few coefficients tell what a map is after smoothing, and channels are mixed
-there. Differences of values that half precision has rounded would be off by up to 10 %:
-all this is computed in single precision at least.
+If σ is a few grid steps or pixels, `T` smooths maps as a matrix along each axis, and
+the sum over α is one 3×…×3 `ops.conv`. If σ is many pixels, few coefficients describe a
+smoothed map, and channels are mixed there. All this is computed in single precision at
+least: in half precision, differences of rounded values would be off by up to 10 %.
 """
 
 import itertools
@@ -29,7 +28,7 @@ from keras_gdrn.layers._products import (
 
 
 def on_grid(layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None):
-    """From one grid to another.
+    """Convolves a map from one grid to another.
 
     Args:
         layer: `GaussDerConv`; its σ is in units of the initial scale.
@@ -41,7 +40,7 @@ def on_grid(layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None):
     stride = round(leaving.step / entering.step)
     sigma = layer.scale / entering.step
     beyond = 2 * kernels.stencil_radius(layer.indices)
-    x, edge = _wide(layer, x), (boundary, layer.sigma / entering.step)
+    x, edge = _upcast(layer, x), (boundary, layer.sigma / entering.step)
     matrices = [
         smoothing(size, stride * (out - 1) + 1 + beyond, sigma, x.dtype, *edge)
         for size, out in zip(entering.sizes, leaving.sizes, strict=True)
@@ -51,7 +50,7 @@ def on_grid(layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None):
 
 
 def sampled(layer, images, scale: float, leaving: Grid, gain=None):
-    """From the pixels to a grid.
+    """Convolves an image, from the pixels to a grid.
 
     Args:
         layer, leaving, gain: As for `on_grid`.
@@ -65,25 +64,25 @@ def sampled(layer, images, scale: float, leaving: Grid, gain=None):
         sampling(pixels, size, step, sigma, layer.boundary, initial)
         for pixels, size in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
     ]
-    x = products_along(_wide(layer, images), matrices)
+    x = products_along(_upcast(layer, images), matrices)
     return _differences_combined(layer, x, layer.scale / leaving.step, 1, gain)
 
 
 def on_pixels(layer, x, scale: float = 1.0, gain=None):
-    """From the pixels to the pixels, at the scale `σ_0 σ`.
+    """Convolves an image or a map on the pixels, at the scale `σ_0 σ`.
 
     Args:
         layer, gain: As for `on_grid`.
         x: `(batch, *spatial, channels)`.
         scale: Initial scale σ_0 in pixels.
     """
-    x, sigma, sizes = _wide(layer, x), layer.scale * scale, ops.shape(x)[1:-1]
+    x, sigma, sizes = _upcast(layer, x), layer.scale * scale, ops.shape(x)[1:-1]
     known = all(isinstance(size, int) for size in sizes)
     if known and isinstance(sigma, float):
         check_reach(sigma, sizes)
         how = sigma, layer.order, layer.boundary, layer.epsilon
         wide = [halves for n in sizes if (halves := kernels.halves(n, *how))]
-        if wide:  # or narrow along all axes
+        if wide:  # along all axes, or none
             return _by_few_coefficients(layer, x, wide, gain)
     beyond = 2 * kernels.stencil_radius(layer.indices)
     how = sigma, x.dtype, layer.boundary, layer.sigma * scale
@@ -91,12 +90,12 @@ def on_pixels(layer, x, scale: float = 1.0, gain=None):
     return _differences_combined(layer, products_along(x, matrices), sigma, 1, gain)
 
 
-def _wide(layer, x):
+def _upcast(layer, x):
     return ops.cast(x, single_or_double(layer.compute_dtype))
 
 
 def _differences_combined(layer, x, sigma, stride: int, gain=None):
-    """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values, a little smaller than `x`."""
+    """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin."""
     last = layer.kernel if gain is None else layer.kernel * gain
     stencils = kernels.derivative_stencils(layer.indices)
     if not layer.separable:
@@ -105,15 +104,15 @@ def _differences_combined(layer, x, sigma, stride: int, gain=None):
         return ops.cast(y, layer.compute_dtype)
     jet = _normalized(layer, layer.depthwise_kernel, sigma, x.dtype)
     kernel = _combined(stencils, jet)
-    y = _each_channel_alone(x, kernel, stride)
+    y = _depthwise_conv(x, kernel, stride)
     return _channels_mixed(layer, y, last)
 
 
 def _by_few_coefficients(layer, x, axes: list, gain=None):
     """`Σ_α C_α m(α) K_α x`, by the `kernels.halves` of each axis.
 
-    Derivatives along the first axis are taken after the mix of channels, those along
-    the others before it: then three products along each axis serve a jet of order two.
+    Derivatives along the first axis are taken after mixing channels, along the others
+    before it: a jet of order two then needs three products along each axis.
     """
     last = layer.kernel if gain is None else layer.kernel * gain
     first, *others = axes
@@ -155,7 +154,7 @@ def _normalized(layer, jet, sigma, dtype):
 
 
 def _combined(stencils: np.ndarray, jet):
-    """The differences of a jet as one kernel of the library's convolution."""
+    """The differences of a jet as one kernel of `ops.conv`."""
     *taps, terms = stencils.shape
     jet = ops.convert_to_tensor(jet)
     rows = ops.convert_to_tensor(stencils.reshape(-1, terms), jet.dtype)
@@ -171,8 +170,8 @@ def _channels_mixed(layer, y, kernel):
     return ops.matmul(y, ops.cast(kernel, y.dtype))
 
 
-def _each_channel_alone(x, kernel, stride: int) -> Any:
-    """The depthwise convolution, also in three dimensions, where Keras has none."""
+def _depthwise_conv(x, kernel, stride: int) -> Any:
+    """Depthwise convolution, also in three dimensions, which Keras lacks."""
     spatial = len(kernel.shape) - 1
     if spatial <= 2:
         kernel = ops.expand_dims(kernel, -1)

@@ -10,7 +10,7 @@ class Grid:
 
     Attributes:
         halves: Points on either side of the central one, along each axis.
-        step: Their distance.
+        step: Distance between points.
     """
 
     halves: tuple[int, ...]
@@ -21,7 +21,7 @@ class Grid:
         return tuple(2 * half + 1 for half in self.halves)
 
     def is_same(self, other: "Grid") -> bool:
-        """Also where only the graph knows the sizes, which then go by the step."""
+        """Whether grids are equal; sizes known only in the graph follow the step."""
         known = all(isinstance(half, int) for half in self.halves)
         return self.step == other.step and (not known or self.halves == other.halves)
 
@@ -29,7 +29,7 @@ class Grid:
         return Grid(tuple(half + points for half in self.halves), self.step)
 
     def within(self, other: "Grid") -> "Grid":
-        """As many of its points as lie within another grid."""
+        """The grid, cut to the points within another grid."""
         limits = (math.floor(h * other.step / self.step) for h in other.halves)
         return Grid(tuple(map(min, self.halves, limits)), self.step)
 
@@ -40,8 +40,8 @@ def subsampled(x, grid: Grid, target: Grid):
         return x
     stride = round(target.step / grid.step)
     starts = [
-        there - stride * here
-        for there, here in zip(grid.halves, target.halves, strict=True)
+        source_half - stride * target_half
+        for source_half, target_half in zip(grid.halves, target.halves, strict=True)
     ]
     parts = (
         slice(start, start + stride * (size - 1) + 1, stride)

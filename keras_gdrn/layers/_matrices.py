@@ -1,7 +1,7 @@
-"""Matrices along an axis: constants, or made in the graph.
+"""Matrices along an axis: constants, or tensors computed in the graph.
 
-They are those of `kernels` where sizes and scales are numbers. Of images whose size
-only the graph knows, and of a learned scale, they are tensors in single precision.
+If sizes and scales are numbers, they are those of `kernels`. For an image size known
+only in the graph, or a learned scale, they are tensors in single precision.
 """
 
 import math
@@ -13,7 +13,7 @@ from keras import ops
 from keras_gdrn import kernels
 from keras_gdrn.layers._precision import single_or_double
 
-# Values of a kernel for each pixel, between which it is interpolated linearly.
+# Values of a kernel per pixel, with linear interpolation between them.
 _FINENESS = 256
 
 
@@ -23,27 +23,27 @@ def smoothing(
     """As `kernels.smoothing`.
 
     Args:
-        dtype: Of what is made in the graph.
-        initial: Initial value of a σ that is learned.
+        dtype: Dtype of a matrix that is computed in the graph.
+        initial: Initial value of a learned σ.
     """
     if isinstance(entering, int) and isinstance(sigma, float):
         return kernels.smoothing(entering, leaving, sigma, boundary)
-    # Zeros beyond the edges, so many that nothing is seen of their mirror image.
+    # Enough zeros beyond the edges that the mirror image has no influence.
     margin = entering + math.ceil(40 * initial) if boundary == "zero" else 0
     return _smoothing_by_cosines(entering, leaving, sigma, margin, dtype)
 
 
 def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> Any:
-    """As `kernels.sampling`; a learned σ is followed up to four times its initial one.
+    """As `kernels.sampling`; a learned σ may grow to four times its initial value.
 
     Args:
-        initial: Initial value of a σ that is learned.
+        initial: Initial value of a learned σ.
     """
     if not isinstance(sigma, float):
         if not isinstance(pixels, int):
             raise ValueError(
-                "A first layer that learns its scale takes images of a known size. "
-                "Received: images of an unknown size"
+                "A first layer with `trainable_sigma=True` needs images of a known "
+                "size. Received: images of an unknown size"
             )
         return _sampling_by_nodes(pixels, points, step, sigma, boundary, 4 * initial)
     if isinstance(pixels, int) and isinstance(points, int):
@@ -59,7 +59,7 @@ def interpolation(points, step: float, pixels) -> Any:
 
 
 def _smoothing_by_cosines(entering, leaving, sigma, margin, dtype):
-    """By the discrete cosine transform, in which the mirrored smoothing is diagonal.
+    """By the discrete cosine transform, which makes mirrored smoothing diagonal.
 
     `T = A diag(exp(-σ² (1 - cos θ))) Bᵀ` at `θ_k = π k / n`.
     """
@@ -69,9 +69,9 @@ def _smoothing_by_cosines(entering, leaving, sigma, margin, dtype):
     weight = ops.cast(ops.where(k > 0, 2, 1), dtype) / ops.cast(size, dtype)
     weight = weight * ops.exp(-ops.square(sigma) * (1 - ops.cos(theta)))
     first = margin - (leaving - entering) // 2
-    there = _cosines(ops.arange(leaving) + first, k, size, dtype)
-    here = _cosines(ops.arange(entering) + margin, k, size, dtype)
-    return ops.matmul(there * weight, ops.transpose(here))
+    outputs = _cosines(ops.arange(leaving) + first, k, size, dtype)
+    inputs = _cosines(ops.arange(entering) + margin, k, size, dtype)
+    return ops.matmul(outputs * weight, ops.transpose(inputs))
 
 
 def _cosines(place, k, size, dtype: str):
@@ -82,7 +82,7 @@ def _cosines(place, k, size, dtype: str):
 
 
 def _sampling_by_nodes(pixels, points, step, sigma, boundary, widest: float):
-    """By a sum over the Gaussian, which can be differentiated in σ."""
+    """By a sum over the nodes of the Gaussian, differentiable in σ."""
     dtype = single_or_double(sigma.dtype)
     nodes = kernels.sampling_nodes(pixels, points, step, widest, boundary)
     spread, weights, distance, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
@@ -94,7 +94,7 @@ def _sampling_by_nodes(pixels, points, step, sigma, boundary, widest: float):
 def _spline_values(positions, size, sigma: float, boundary: str):
     """The smoothed spline through `size` centered values, at positions.
 
-    By a table of what a single one leads to, around it and its mirror images.
+    By a table of the impulse response, around each value and its mirror images.
     """
     table = kernels.spline_response(sigma, _FINENESS)
     reach = (len(table) - 2) // 2
@@ -110,7 +110,7 @@ def _spline_values(positions, size, sigma: float, boundary: str):
 
     if boundary == "zero":
         return response(1.0, 0.0)
-    # The mirror image of an image is another half a period away.
+    # Copies are a period apart, mirror images half a period from them.
     images = [(1.0, k) for k in range(-2, 3)] + [(-1.0, k + 0.5) for k in range(-3, 3)]
     return sum(response(sign, k * period) for sign, k in images)
 

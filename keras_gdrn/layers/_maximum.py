@@ -3,17 +3,20 @@ import math
 import keras
 from keras import ops
 
+from keras_gdrn.layers._precision import single_or_double
+
 
 def maximum(x, axis: int | tuple[int, ...]):
-    """The largest values along axes: NaN where there is one; none of an empty batch."""
+    """The largest values along axes; NaN stays NaN, and the batch may be empty."""
     largest = _largest(x, axis)
     # XLA's maximum on a CPU loses NaN: a network that has diverged would go unnoticed.
-    lost = ops.where(ops.isnan(x), x, ops.zeros_like(x))
-    return largest + ops.sum(lost, axis=axis)
+    # (LiteRT quantizes a mean. Of a tensor of zeros it could not choose the steps.)
+    mean = ops.mean(ops.cast(x, single_or_double(x.dtype)), axis=axis)
+    return ops.where(ops.isnan(mean), ops.cast(mean, x.dtype), largest)
 
 
 def lowest(dtype) -> float:
-    """Finite, with nothing below it: `check_numerics` stops at infinite numbers."""
+    """About the lowest finite number, as `check_numerics` stops at infinite ones."""
     return -6.55e4 if keras.backend.standardize_dtype(dtype) == "float16" else -3.38e38
 
 

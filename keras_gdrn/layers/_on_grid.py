@@ -1,4 +1,4 @@
-"""A network on the grids of its plan: all scale channels by the same operators."""
+"""Runs a network on the grids of its plan, with equal operators at all scales."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_gdrn.layers._batch_normalization import normalized_jointly
-from keras_gdrn.layers._calls import Call, Value, in_mode
+from keras_gdrn.layers._calls import Call, Value, training_argument
 from keras_gdrn.layers._convolution import on_grid, sampled
 from keras_gdrn.layers._grid import Grid, subsampled
 from keras_gdrn.layers._matrices import interpolation, sampling
@@ -29,7 +29,7 @@ class GridRun:
     Args:
         plan: The grids of the network.
         scales: Initial scales σ_0, in pixels.
-        training: As layers take it.
+        training: As in a layer's `call`.
     """
 
     def __init__(self, plan: Plan, scales: tuple[float, ...], training: bool | None):
@@ -57,7 +57,7 @@ class GridRun:
             return self._block(call)
         if call.selects:
             return self._selected(call)
-        return self._by_any_layer(call)
+        return self._any_layer(call)
 
     def _ends(self, call: Call) -> tuple[list[Grid] | None, list[Grid]]:
         """Grids of the input, `None` for pixels, and of the output."""
@@ -86,7 +86,7 @@ class GridRun:
             y = [ops.concatenate(y)] if self.plan.central else y
         else:
             ends = zip(maps, entering, leaving, strict=True)
-            # A window ends where the image goes on: there its mirror image is nearest.
+            # The image goes on beyond a window, and its mirror image is closest to it.
             edge = "symmetric" if self.plan.central else layer.boundary
             y = [on_grid(layer, x, a, b, edge, gain) for x, a, b in ends]
         if shift is not None:
@@ -102,8 +102,8 @@ class GridRun:
             ends = (entering, middle) if conv is block.conv1 else (middle, leaving)
             return self._convolved(conv, maps, *ends, **how)
 
-        skip = self._on(call.inputs[0], leaving)
-        training = call.in_mode(self.training)
+        skip = self._at_grids(call.inputs[0], leaving)
+        training = call.training_mode(self.training)
         return residual(block, maps, skip, convolved, training)
 
     def _selected(self, call: Call):
@@ -120,16 +120,16 @@ class GridRun:
             ]
         )
 
-    def _by_any_layer(self, call: Call):
-        """Any layer, in units of the grid, on one tensor after the other."""
+    def _any_layer(self, call: Call):
+        """Applies any other layer on the grids, to one tensor after another."""
         first = next(value for value in call.maps if not value.on_pixels)
         target = self._grids(call.output if call.output.is_map else first)
-        inputs = {value: self._on(value, target) for value in call.maps}
+        inputs = {value: self._at_grids(value, target) for value in call.maps}
         if isinstance(call.layer, keras.layers.BatchNormalization):
-            maps = [self._there(x) for x in inputs[call.maps[0]]]
-            training = call.in_mode(self.training)
+            maps = [self._to_data_format(x) for x in inputs[call.maps[0]]]
+            training = call.training_mode(self.training)
             maps = normalized_jointly(call.layer, maps, training)
-            return [self._back(x) for x in maps]
+            return [self._to_channels_last(x) for x in maps]
         inputs |= {v: self._parts(v, len(target)) for v in call.inputs if not v.is_map}
         outputs = [
             self._called(call, {value: parts[k] for value, parts in inputs.items()})
@@ -138,7 +138,7 @@ class GridRun:
         return outputs if call.output.is_map else ops.concatenate(outputs)
 
     def _parts(self, value: Value, count: int) -> list:
-        """What has no positions, of the scale channels of each map."""
+        """A value without positions, split into the scale channels of each map."""
         x = self.values[value]
         apart = ops.reshape(x, (count, -1, *ops.shape(x)[1:]))
         return [apart[k] for k in range(count)]
@@ -149,14 +149,14 @@ class GridRun:
         def argument(leaf):
             if not isinstance(leaf, Value):
                 return leaf
-            return self._there(inputs[leaf]) if leaf.is_map else inputs[leaf]
+            return self._to_data_format(inputs[leaf]) if leaf.is_map else inputs[leaf]
 
         args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-        training = call.in_mode(self.training)
-        output = call.layer(*args, **kwargs | in_mode(call.layer, training))
-        return self._back(output) if call.output.is_map else output
+        training = call.training_mode(self.training)
+        output = call.layer(*args, **kwargs | training_argument(call.layer, training))
+        return self._to_channels_last(output) if call.output.is_map else output
 
-    def _on(self, value: Value, target: list[Grid]) -> list:
+    def _at_grids(self, value: Value, target: list[Grid]) -> list:
         """The map at the points of coarser or smaller grids."""
         if value.on_pixels:
             return self._sampled(self.values[value], target)
@@ -182,12 +182,12 @@ class GridRun:
                 interpolation(points, grid.step * scale, pixels)
                 for points, pixels in zip(grid.sizes, self.spatial, strict=True)
             ]
-            interpolated.append(self._there(products_along(x, matrices)))
+            interpolated.append(self._to_data_format(products_along(x, matrices)))
         return interpolated
 
-    def _there(self, x):
-        """As the network's own layers take it."""
+    def _to_data_format(self, x):
+        """In the data format of the network's layers."""
         return ops.moveaxis(x, -1, 1) if self.plan.channels_first else x
 
-    def _back(self, x):
+    def _to_channels_last(self, x):
         return ops.moveaxis(x, 1, -1) if self.plan.channels_first else x

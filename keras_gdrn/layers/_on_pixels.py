@@ -1,4 +1,4 @@
-"""A network as the paper evaluates it: whole maps on the pixels, kernels of `σ_0 σ`."""
+"""Runs a network as the paper does: whole maps on the pixels, kernels of `σ_0 σ`."""
 
 import inspect
 from typing import Any
@@ -12,23 +12,23 @@ from keras_gdrn.layers._calls import (
     UnsupportedLayer,
     Value,
     calls_of,
-    in_mode,
-    is_of_derivatives,
+    is_derivative_layer,
+    training_argument,
 )
 
 
 class OnPixels:
-    """The calls of a network on maps of all scale channels, one after the other.
+    """One evaluation of a network on whole maps, all scale channels in one batch.
 
-    A layer whose `call` has an argument `scales` is told the initial scales: the batch
-    that it is given has the maps of one after those of another.
+    A layer whose `call` has an argument `scales` receives the initial scales. Its input
+    batch holds the maps of one scale after those of another.
 
     Args:
         network: Layer or model with one input and one output.
         input_shape: Shape of the images; sizes may be unknown.
 
     Raises:
-        UnsupportedLayer: If the network cannot be followed.
+        UnsupportedLayer: If the network cannot be traced.
     """
 
     def __init__(self, network, input_shape: tuple):
@@ -36,7 +36,7 @@ class OnPixels:
         self.source = Value(image, is_map=True, on_pixels=True)
         self.calls, self.result = calls_of(network, self.source)
         for call in self.calls:
-            if is_of_derivatives(call.layer) and not _takes_scales(call):
+            if is_derivative_layer(call.layer) and not _takes_scales(call):
                 raise UnsupportedLayer(
                     f"its layer {call.layer.name!r} of type {type(call.layer).__name__}"
                     " has a `call` without the argument `scales`"
@@ -62,7 +62,7 @@ class OnPixels:
 
         for call in self.calls:
             args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-            kwargs |= in_mode(call.layer, call.in_mode(training))
+            kwargs |= training_argument(call.layer, call.training_mode(training))
             if _takes_scales(call):
                 kwargs["scales"] = scales
             values[call.output] = call.layer(*args, **kwargs)

@@ -1,14 +1,14 @@
-"""On which grid each map of a network is evaluated.
+"""Chooses the grid on which each map of a network is evaluated.
 
 A scale channel is the network on a grid whose step is its initial scale: by scale
 covariance `Γ_{σ_0}(f)(x) = Γ_1(f(σ_0 ·))(x / σ_0)`. So all lengths here are in units of
 the initial scale, and a plan is the same for all scale channels.
 
-A network is followed call by call. Each map has the largest step, a power of two, that
-the layers around it allow. Where the network ends in central selection, a map is a
-window around the center: the influence that its positions have on the scores is, to
-first order, a Gaussian (the effective receptive field), whose variance is the sum of
-the squared scales of the layers that follow, of which the last counts twice.
+Each map has the largest step, a power of two, that the layers around it allow. If the
+network ends in central selection, a map is a window around the center. The influence of
+its positions on the scores (the effective receptive field) is, to first order, a
+Gaussian. Its variance is the sum of the squared scales of the layers that follow; the
+last layer counts twice.
 """
 
 import math
@@ -22,7 +22,7 @@ from keras_gdrn.layers._calls import (
     UnsupportedLayer,
     Value,
     calls_of,
-    is_of_derivatives,
+    is_derivative_layer,
 )
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
@@ -62,7 +62,7 @@ class Plan:
         selections = [c for c in self.calls if c.maps and not c.output.is_map]
         centered = all(c.selects and c.layer.mode == "center" for c in selections)
         self.central = extent is not None and centered and not self.result.is_map
-        self._windows = self._cut() if self.central else {}
+        self._windows = self._cut_windows() if self.central else {}
 
     @property
     def boundary(self) -> str:
@@ -74,7 +74,7 @@ class Plan:
         return 2.0 ** math.floor(math.log2(value.sigma / self.density) + 1e-9)
 
     def grids(self, value: Value, scales: tuple[float, ...], spatial) -> list[Grid]:
-        """Of one map for all scale channels, or of one for each.
+        """Grids of a map: one for all scale channels, or one for each.
 
         Args:
             spatial: Sizes of the images.
@@ -84,16 +84,16 @@ class Plan:
         return [self._whole(self.step(value), scale, spatial) for scale in scales]
 
     def middle(self, call: Call, leaving: Grid) -> Grid:
-        """Of the map within a residual block, between its two convolutions."""
+        """Grid of the map between the two convolutions of a residual block."""
         if not self.central:
             return leaving
-        deviation = _before(call.output.deviation, call.layer.sigma)
+        deviation = _input_deviation(call.output.deviation, call.layer.sigma)
         middle = self._window(deviation, leaving.step)
         (entering,) = call.maps
         return middle if entering.on_pixels else middle.within(self._windows[entering])
 
     def check_sizes(self, scales: tuple[float, ...]) -> None:
-        """Refuses scales beyond the image, and layers that count other positions."""
+        """Refuses scales beyond the image, and layers with another output on grids."""
         for call in self.calls:
             if call.convolutions:
                 check_reach(max(scales) * call.layer.sigma, self.spatial)
@@ -102,21 +102,21 @@ class Plan:
                 self._check_count(call, scales)
 
     def _check_count(self, call: Call, scales: tuple[float, ...]) -> None:
-        value, own = call.maps[0], tuple(call.output.tensor.shape)
+        value, expected = call.maps[0], tuple(call.output.tensor.shape)
         channels = value.tensor.shape[self.channel_axis]
         for grid in self.grids(value, scales, self.spatial):
             shape = [None, *grid.sizes]
             shape.insert(self.channel_axis, channels)
             got = tuple(call.layer.compute_output_shape(tuple(shape)))
-            if got != own:
+            if got != expected:
                 raise UnsupportedLayer(
                     f"its layer {call.layer.name!r} of type "
-                    f"{type(call.layer).__name__} gives {own[1:]} of the image itself "
-                    f"and {got[1:]} of a grid of {grid.sizes} points, where "
-                    "`SpatialSelection` or a global pooling would give the same"
+                    f"{type(call.layer).__name__} returns {expected[1:]} for the image "
+                    f"and {got[1:]} for a grid of {grid.sizes} points: use "
+                    "`SpatialSelection` or a global pooling"
                 )
 
-    def _cut(self) -> dict[Value, Grid]:
+    def _cut_windows(self) -> dict[Value, Grid]:
         """Windows, each within those that it is computed from."""
         windows: dict[Value, Grid] = {}
         for call in self.calls:
@@ -143,7 +143,7 @@ class Plan:
         ours = [call.layer for call in self.calls if type(call.layer) in _OURS]
         formats = {layer.data_format for layer in ours}
         if len(formats) > 1:
-            raise UnsupportedLayer("its layers are of several data formats")
+            raise UnsupportedLayer("its layers have several data formats")
         return formats.pop() if formats else "channels_last"
 
     def _positions(self, value: Value) -> tuple[int, ...]:
@@ -153,7 +153,7 @@ class Plan:
 
     def _check(self) -> None:
         if not any(call.convolutions for call in self.calls):
-            raise UnsupportedLayer("no layer of it is a Gaussian derivative layer")
+            raise UnsupportedLayer("it has no Gaussian derivative layer")
         for call in self.calls:
             reason = self._fault(call) if call.maps else None
             if reason is not None:
@@ -165,21 +165,21 @@ class Plan:
     def _fault(self, call: Call) -> str | None:
         if call.convolutions:
             return None
-        if is_of_derivatives(call.layer):
-            return "is of a derived class: what it does on a grid is not known"
+        if is_derivative_layer(call.layer):
+            return "is of a subclass: what it does on a grid is not known"
         maps = [*call.maps, call.output] if call.output.is_map else call.maps
         if len(set(map(self._positions, maps))) > 1:
             return "changes the size of its maps"
         on_pixels = all(value.on_pixels for value in call.maps)
         if on_pixels and not self._is_pointwise(call):
-            return "looks at several pixels before the first `GaussDerConv`"
+            return "combines several pixels before the first `GaussDerConv`"
         return None
 
     def _is_pointwise(self, call: Call) -> bool:
         return call.acts_at_each_position(self.rank, self.channel_axis)
 
     def _choose_scales(self) -> None:
-        """Steps that never shrink from layer to layer, and suit all that read them."""
+        """Chooses steps that never shrink from layer to layer, and suit all readers."""
         readers = dict.fromkeys(
             [self.source, *(c.output for c in self.calls)], math.inf
         )
@@ -199,23 +199,23 @@ class Plan:
         for call in reversed(self.calls):
             needed = call.output.deviation
             for _ in range(call.convolutions):
-                needed = _before(needed, call.layer.sigma)
+                needed = _input_deviation(needed, call.layer.sigma)
             is_known = call.convolutions or call.selects
             if call.maps and not is_known and not self._is_pointwise(call):
-                needed = _before(needed, self.step(call.maps[0]))
+                needed = _input_deviation(needed, self.step(call.maps[0]))
             for value in call.maps:
                 value.deviation = max(value.deviation, needed)
 
 
 def _rounded_up(size, unit: float):
-    """How many units are as long."""
+    """Number of units that cover `size`."""
     if isinstance(size, int):
         return math.ceil(size / unit - 1e-6)
     return ops.cast(ops.ceil(ops.cast(size, "float32") / unit - 1e-5), "int32")
 
 
-def _before(deviation: float, sigma: float) -> float:
-    """Standard deviation of the influence, on the input of a layer of scale σ."""
+def _input_deviation(deviation: float, sigma: float) -> float:
+    """Standard deviation of the influence at the input of a layer of scale σ."""
     # A derivative reaches farther than its Gaussian: the last layer counts twice.
     return math.hypot(deviation, sigma if deviation else math.sqrt(2) * sigma)
 

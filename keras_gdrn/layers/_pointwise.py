@@ -1,4 +1,4 @@
-"""Which of Keras' layers and operations act at each position of a map by itself."""
+"""Which Keras layers and operations act on each position of a map separately."""
 
 import numbers
 
@@ -9,15 +9,15 @@ from keras_gdrn.layers._batch_normalization import BatchNormalization
 
 
 def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> bool:
-    """Whether it does the same at every position, without looking at any other.
+    """Whether a layer applies one function to each position separately.
 
-    Exact types, since what a subclass does is not known: a layer of one's own says so
-    by an attribute `acts_at_each_position = True`.
+    Only exact types count, since what a subclass does is not known. A custom layer can
+    set the attribute `acts_at_each_position = True`.
 
     Args:
         layer: Layer or operation.
-        args: What it is called with.
-        rank: Number of axes of the maps, with those of batch and channels.
+        args: Arguments of its call.
+        rank: Number of axes of the maps, including batch and channels.
         channel_axis: `rank - 1`, or 1.
     """
     if getattr(layer, "acts_at_each_position", False):
@@ -44,7 +44,7 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
 
 
 def _is_elementwise(operation, args: tuple) -> bool:
-    """Keras' own operations, with numbers beside the maps at most."""
+    """Whether it is a Keras operation on maps, and on numbers at most."""
     constants = [
         leaf
         for leaf in keras.tree.flatten(args)

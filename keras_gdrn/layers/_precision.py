@@ -1,13 +1,13 @@
-"""In which precision a layer computes what its own would spoil."""
+"""The precision of computations for which half precision is too low."""
 
 import keras
 
 
 def single_or_double(dtype) -> str:
-    """Double precision for what has it, else single.
+    """Double precision for a double precision dtype, else single.
 
-    `keras.backend.result_type` knows nothing of JAX' float64, unless an environment
-    variable has enabled it.
+    `keras.backend.result_type` ignores JAX' float64, unless an environment variable
+    enables it.
     """
     double = keras.backend.standardize_dtype(dtype) == "float64"
     return "float64" if double else "float32"

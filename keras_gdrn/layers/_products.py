@@ -17,7 +17,7 @@ def products_along(x, matrices: list) -> Any:
     Args:
         matrices: For each spatial axis: constants, of NumPy or SciPy, or tensors.
     """
-    # First the axis that shrinks most: the other products have less to do.
+    # The axis that shrinks most comes first, so that the other products are smaller.
     shapes = [matrix.shape for matrix in matrices]
     shrinking = [1 if None in shape else shape[0] / shape[1] for shape in shapes]
     for axis in sorted(range(len(matrices)), key=shrinking.__getitem__):
@@ -26,7 +26,7 @@ def products_along(x, matrices: list) -> Any:
 
 
 def product_along(x, axis: int, matrix) -> Any:
-    """A matrix times the lines along one axis, of which the first is the batch."""
+    """A matrix times the lines along one axis; axis 0 is the batch."""
     *front, size = ops.shape(x)[1 : axis + 1]
     behind = ops.shape(x)[axis + 1 :]
     lines = ops.reshape(x, (-1, size, math.prod(behind)))
@@ -41,7 +41,7 @@ def product_along(x, axis: int, matrix) -> Any:
 def _times(matrix, lines):
     """The product of one matrix with each of many."""
     if keras.backend.backend() == "jax":
-        # Otherwise XLA puts the batch second, and brings it back by a copy of the map.
+        # Otherwise XLA puts the batch second, and copies the map to bring it back.
         matrix = ops.broadcast_to(matrix, (ops.shape(lines)[0], *ops.shape(matrix)))
     return ops.matmul(matrix, lines)
 
@@ -64,19 +64,19 @@ def sum_of_products(terms: list, axis: int, matrices) -> Any:
 
 
 def _by_tiles(lines, matrix):
-    """Of a matrix with few entries in each row, near the diagonal.
+    """Product with a matrix of few entries in each row, near the diagonal.
 
-    A tile of its rows sees some inputs beside those of its own, so that the cost of an
-    output does not grow with the length of the axis.
+    A tile of rows reads a fixed number of inputs, so that the cost of an output does
+    not grow with the length of the axis.
     """
-    blocks, own, before = _tiles(matrix)
-    tiles, _, seen = blocks.shape
-    copies, size = seen // own, lines.shape[1]
-    after = own * (tiles + copies - 1) - before - size
+    blocks, step, before = _tiles(matrix)
+    tiles, _, width = blocks.shape
+    copies, size = width // step, lines.shape[1]
+    after = step * (tiles + copies - 1) - before - size
     lines = ops.pad(lines, [[0, 0], [before, max(after, 0)], [0, 0]])
     parts = [
         ops.reshape(
-            lines[:, own * k : own * (k + tiles)], (-1, tiles, own, lines.shape[2])
+            lines[:, step * k : step * (k + tiles)], (-1, tiles, step, lines.shape[2])
         )
         for k in range(copies)
     ]
@@ -91,22 +91,22 @@ def _tiles(matrix) -> tuple[np.ndarray, int, int]:
     """The matrix in tiles of its rows.
 
     Returns:
-        Tiles `(tiles, rows, seen)`, how many inputs a tile has of its own, and how many
-        the first one sees before those.
+        Tiles `(tiles, rows, width)`, the step from one tile's inputs to the next, and
+        the padding before the first input.
     """
     entries, outputs = matrix.tocoo(), matrix.shape[0]
-    seen_by_row = np.bincount(entries.row, minlength=outputs)
-    center = np.bincount(entries.row, entries.col, outputs) / np.maximum(seen_by_row, 1)
+    counts = np.bincount(entries.row, minlength=outputs)
+    center = np.bincount(entries.row, entries.col, outputs) / np.maximum(counts, 1)
     low, high = outputs // 4, 3 * outputs // 4
     slope = (center[high] - center[low]) / (high - low)  # h, or 1 / h
-    own_rows, own = (1, round(slope)) if slope > 0.75 else (round(1 / slope), 1)
-    times = max(1, round(np.median(seen_by_row) / own))  # as much as a kernel sees
-    own_rows, own = own_rows * times, own * times
-    tiles = math.ceil(outputs / own_rows)
-    tile, row = np.divmod(entries.row, own_rows)
-    column = entries.col - own * tile
+    rows, step = (1, round(slope)) if slope > 0.75 else (round(1 / slope), 1)
+    times = max(1, round(np.median(counts) / step))  # as wide as a kernel
+    rows, step = rows * times, step * times
+    tiles = math.ceil(outputs / rows)
+    tile, row = np.divmod(entries.row, rows)
+    column = entries.col - step * tile
     before = max(0, -column.min())
-    seen = own * math.ceil((column.max() + before + 1) / own)
-    blocks = np.zeros((tiles, own_rows, seen))
+    width = step * math.ceil((column.max() + before + 1) / step)
+    blocks = np.zeros((tiles, rows, width))
     blocks[tile, row, column + before] = entries.data
-    return blocks, own, before
+    return blocks, step, before

@@ -1,4 +1,4 @@
-"""A residual block, wherever its maps are: on the pixels or on grids."""
+"""A residual block, on the pixels or on grids."""
 
 from collections.abc import Callable
 
@@ -11,12 +11,12 @@ def residual(block, maps, skip, convolved: Callable, training: bool | None) -> l
     """`M(x) = φ(skip(x) + BN(w_2 * φ(BN(w_1 * x))))`.
 
     Args:
-        block: `GaussDerResidualBlock`, whose layers are built.
+        block: Built `GaussDerResidualBlock`.
         maps: Its inputs.
-        skip: The same at the positions of the outputs.
+        skip: Its inputs at the positions of the outputs.
         convolved: Function of a layer and maps that gives `gain * y + shift` of the
             convolution `y`.
-        training: As layers take it.
+        training: As in a layer's `call`.
     """
     y = normalized(block.conv1, block.bn1, maps, convolved, training)
     y = [block.activation(of_grid) for of_grid in y]
@@ -32,7 +32,7 @@ def residual(block, maps, skip, convolved: Callable, training: bool | None) -> l
 def normalized(conv, normalization, maps, convolved: Callable, training) -> list:
     """Batch normalization of a convolution, without passes over maps for its bias.
 
-    In inference it is a part of the convolution's weights.
+    In inference it is folded into the convolution's weights.
     """
     if conv.activity_regularizer is not None:
         y = convolved(conv, maps, shift=conv.bias)

@@ -2,11 +2,11 @@ import keras
 
 
 def unfused(x):
-    """`x`, as an operation that TensorFlow does not merge with the ReLU behind it.
+    """Returns `x`, by an operation that TensorFlow does not fuse with the next ReLU.
 
-    On a CPU, oneDNN's normalization with ReLU and product with bias and ReLU give 0 for
-    NaN, and a network that has diverged would go on with a finite loss. This operation
-    checks what is known, copies nothing, and stays in exported graphs.
+    On a CPU, oneDNN's normalization with ReLU and product with bias and ReLU turn NaN
+    into 0, so that a diverged network would go on with a finite loss. This operation
+    checks the known part of the shape, copies nothing, and stays in exported graphs.
     """
     if keras.backend.backend() != "tensorflow":
         return x

@@ -12,12 +12,12 @@ from keras_gdrn._checks import (
     check_sigma,
 )
 from keras_gdrn.layers._arguments import (
-    another,
     check_data_format,
     check_floating_point,
     check_no_convolution_options,
     check_options,
     check_rank,
+    cloned,
 )
 from keras_gdrn.layers._convolution import on_pixels
 from keras_gdrn.layers._unfused import unfused
@@ -31,12 +31,12 @@ class GaussDerConv(keras.layers.Layer):
     (channels × filters for each multi-index `1 <= |α| <= order`) and bias `b`. The
     output has the size of the input. Inside `ScaleChannels` the scale is `σ_0 sigma`.
 
-    With `separable=True`, one learned jet filter per input channel with its bias, then
-    a 1×…×1 convolution (Sec. Depthwise-separable).
+    `separable=True` learns one jet filter and bias per input channel, followed by a
+    1×…×1 convolution (Sec. Depthwise-separable).
 
     Source: Perzanowski & Lindeberg, Eqs. gauss-der-layer and disc-gauss+central-diff;
-    `C_α` counted as in Eq. gauss-der-layer. Departure: the kernels are not truncated;
-    wide ones are evaluated by few coefficients, with a relative error of at most
+    `C_α` counted as in Eq. gauss-der-layer. Departure: the kernels are not truncated.
+    Wide kernels are evaluated by few coefficients, with a relative error of at most
     `2 epsilon` in the spectral norm (see `kernels.halves`).
 
     Args:
@@ -44,7 +44,7 @@ class GaussDerConv(keras.layers.Layer):
         sigma: Scale σ, the standard deviation in pixels of the layer's input.
         order: Highest total order of differentiation `N`, at least 1.
         zero_order: Whether the smoothed input itself, α = 0, is part of the jet.
-        separable: Whether to learn one filter per channel and mix channels after it.
+        separable: Whether to learn one filter per channel, then mix channels.
         trainable_sigma: Whether σ is learned, from the initial value `sigma`.
         boundary: `"zero"` outside the image, or `"symmetric"` (half-sample mirror).
         epsilon: Relative tolerance of wide kernels, in (0, 1).
@@ -52,15 +52,16 @@ class GaussDerConv(keras.layers.Layer):
         use_bias: Whether a bias is added.
         data_format: `"channels_last"`, `"channels_first"`, or `None` for Keras' own
             setting.
-        kernel_initializer, bias_initializer: As in Keras' convolutions; of a
-            separable layer, for both of its stages. The same holds for the next ones.
+        kernel_initializer, bias_initializer: As in Keras' convolutions. In a separable
+            layer they apply to both stages, as do regularizers and constraints of these
+            weights.
         kernel_regularizer, bias_regularizer, activity_regularizer: As in Keras'
             convolutions.
         kernel_constraint, bias_constraint: As in Keras' convolutions.
 
     Input shape:
         `(batch, *spatial, channels)` with one, two or three spatial dimensions of any
-        size, also unknown; `(batch, channels, *spatial)` for `"channels_first"`.
+        size, known or not; `(batch, channels, *spatial)` for `"channels_first"`.
 
     Output shape:
         The input's, with `filters` channels.
@@ -158,14 +159,14 @@ class GaussDerConv(keras.layers.Layer):
         return ops.exp(self.log_sigma) if self.trainable_sigma else self.sigma
 
     def call(self, inputs, scales=(1.0,)):
-        """Of maps at the initial scales `scales`, those of one after those of another.
+        """Convolves maps of the initial scales `scales`, one scale after another.
 
-        `ScaleChannels` gives them where maps are not on grids.
+        `ScaleChannels` passes them if `density=None`.
         """
         return self.activation(self.affine(inputs, scales, shift=self.bias))
 
     def affine(self, inputs, scales=(1.0,), gain=None, shift=None):
-        """`gain * y + shift` of the convolution `y`, at the price of the convolution.
+        """`gain * y + shift` of the convolution `y`, at the cost of the convolution.
 
         Args:
             inputs, scales: As for `call`.
@@ -182,7 +183,7 @@ class GaussDerConv(keras.layers.Layer):
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
     def quantize(self, mode=None, **kwargs):
-        # `Model.quantize` warns by this, and goes on with the other layers.
+        # `Model.quantize` makes this a warning, and goes on with the other layers.
         raise NotImplementedError(
             f"`{type(self).__name__}` cannot be quantized: {self.name!r} stays in "
             f"{self.compute_dtype}. Received: mode={mode!r}"
@@ -224,7 +225,7 @@ class GaussDerConv(keras.layers.Layer):
         return self.add_weight(
             name=name,
             shape=shape,
-            initializer=another(self.kernel_initializer),
+            initializer=cloned(self.kernel_initializer),
             regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
         )

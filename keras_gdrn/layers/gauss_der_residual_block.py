@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_gdrn.layers._arguments import another, check_data_format
+from keras_gdrn.layers._arguments import check_data_format, cloned
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._residual import residual
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
@@ -101,7 +101,7 @@ class GaussDerResidualBlock(keras.layers.Layer):
             layer.build(wide)
         if shape[-1] != self.filters:
             options = {n: getattr(self.conv1, n) for n in _SHARED_WITH_PROJECTION}
-            options["kernel_initializer"] = another(self.conv1.kernel_initializer)
+            options["kernel_initializer"] = cloned(self.conv1.kernel_initializer)
             self.projection = _PROJECTIONS[len(shape) - 2](
                 self.filters,
                 1,
@@ -118,7 +118,7 @@ class GaussDerResidualBlock(keras.layers.Layer):
                 layer.trainable = False
 
     def call(self, inputs, scales=(1.0,), training=None):
-        """Of maps at the initial scales `scales`, as `GaussDerConv`."""
+        """Takes maps of the initial scales `scales`, as `GaussDerConv`."""
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)

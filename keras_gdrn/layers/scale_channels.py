@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_gdrn._checks import is_positive
 from keras_gdrn.layers._arguments import check_options
-from keras_gdrn.layers._calls import UnsupportedLayer, is_of_derivatives
+from keras_gdrn.layers._calls import UnsupportedLayer, is_derivative_layer
 from keras_gdrn.layers._on_grid import GridRun
 from keras_gdrn.layers._on_pixels import OnPixels
 from keras_gdrn.layers._plan import Plan
@@ -20,13 +20,13 @@ class ScaleChannels(keras.layers.Layer):
 
     `{Γ_{σ_0}(f)}` for every `σ_0` in `sigma0`. Scale covariance says that `Γ_{σ_0}(f)`
     is `Γ_1(f(σ_0 ·))`: the image is sampled at points σ_0 apart, and from there on all
-    scale channels are the same network. So any Keras layer in it, a 3×3 `Conv2D` too,
+    scale channels are the same network. So any Keras layer in it, even a 3×3 `Conv2D`,
     is scale covariant. Batch normalization takes its statistics over all scale channels
     together.
 
-    Where the network ends in central selection, its maps are windows around the center,
-    as large as the scores need them. Maps that the network itself gives are
-    interpolated at the pixels.
+    If the network ends in central selection, its maps are windows around the center, as
+    large as the scores need them. Maps that the network itself returns are interpolated
+    at the pixels.
 
     Source: Perzanowski & Lindeberg, Eqs. sigma0-multichan and
     complete-multi-net-definition.
@@ -42,23 +42,23 @@ class ScaleChannels(keras.layers.Layer):
             does: whole maps at every pixel, each `GaussDerConv` at the scale `σ_0 σ`,
             every other layer as it is.
         receptive_field: Half-width of the windows, in standard deviations of the
-            effective receptive field: for the input of a layer `σ_0 √(Σ σ²)` over that
-            layer and those that follow, of which the last counts twice. `None` for
-            whole maps.
+            effective receptive field; `None` for whole maps. At the input of a layer,
+            this deviation is `σ_0 √(Σ σ²)` over that layer and all that follow; the
+            last one counts twice.
 
     Input shape:
-        `(batch, …)`, what the network takes.
+        `(batch, …)`, as the network takes it.
 
     Output shape:
         `(batch, scale, …)`, scales in the order of `sigma0`.
 
     Raises:
         ValueError: If `density` or `receptive_field` is out of its range; if `sigma0`
-            is empty or holds a value that is not finite and positive, or at which a
-            layer is wider than its maps, which is told when the layer is built or
-            applied to a `keras.Input`; if the network has been built for inputs of
-            another shape, or has a layer that cannot be evaluated on grids; or if one
-            `ScaleChannels` is applied inside another.
+            is empty or holds a value that is not finite and positive; if a layer is
+            wider than its maps at one of the scales (found when `ScaleChannels` is
+            built or applied to a `keras.Input`); if the network has been built for
+            inputs of another shape, or has a layer that cannot be evaluated on grids;
+            or if one `ScaleChannels` is applied inside another.
 
     Example:
 
@@ -100,26 +100,26 @@ class ScaleChannels(keras.layers.Layer):
     def build(self, input_shape):
         input_shape = tuple(input_shape)
         if not self.network.built:
-            self.network.build(_to_build(self.network, input_shape))
+            self.network.build(_build_shape(self.network, input_shape))
         self._check_network_takes(input_shape)
         self.plan: Any = None  # the grids of the maps
         self._on_pixels: Any = None
         if self.density is None:
-            self._on_pixels = self._followed(OnPixels, input_shape)
+            self._on_pixels = self._evaluation(OnPixels, input_shape)
             self._warn_unless_scaled()
         else:
             how = self.density, self.receptive_field
-            self.plan = self._followed(Plan, input_shape, *how)
-        self._built_of = self._network_layers()
+            self.plan = self._evaluation(Plan, input_shape, *how)
+        self._layers_when_built = self._network_layers()
 
     def call(self, inputs, training=None):
-        if self._network_layers() != self._built_of:
+        if self._network_layers() != self._layers_when_built:
             raise ValueError(
-                "`network` must not change once it is built. Received: network="
-                f"{self.network.name!r}, whose layers are others now: make another "
-                "`ScaleChannels` of it."
+                "`network` must not change once it is built: make a new "
+                "`ScaleChannels` of it. Received: network="
+                f"{self.network.name!r}, whose layers have changed"
             )
-        # A variable of TensorFlow's has not all that a tensor has.
+        # A TensorFlow variable lacks some attributes of a tensor.
         inputs, scales = ops.convert_to_tensor(inputs), self.sigma0
         if self.plan is None:
             outputs = self._on_pixels(inputs, scales, training)
@@ -129,26 +129,26 @@ class ScaleChannels(keras.layers.Layer):
                 return ops.stack(outputs, axis=1)
         return _scales_apart(outputs, len(scales))
 
-    def _followed(self, evaluation, input_shape: tuple, *how):
-        """The network as it is evaluated, on grids or on the pixels."""
+    def _evaluation(self, kind, input_shape: tuple, *how):
+        """The evaluation of the network, on grids or on the pixels."""
         try:
-            followed = evaluation(self.network, input_shape, *how)
-            followed.check_sizes(self.sigma0)
+            evaluation = kind(self.network, input_shape, *how)
+            evaluation.check_sizes(self.sigma0)
         except UnsupportedLayer as reason:
             instead = " `density=None` evaluates it on the pixels." * bool(how)
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated at several "
                 f"scales: {reason}.{instead} Received: density={self.density}"
             ) from None
-        return followed
+        return evaluation
 
     @property
     def layers(self) -> list:
-        """What `summary(expand_nested=True)` shows."""
+        """The layers that `summary(expand_nested=True)` shows."""
         return [self.network]
 
     def __dir__(self):
-        # Of what is listed Keras saves the weights: those of the network once.
+        # Keras saves the weights of what is listed, and `network` is listed already.
         return [name for name in super().__dir__() if name != "layers"]
 
     def _network_layers(self) -> list[int]:
@@ -162,20 +162,20 @@ class ScaleChannels(keras.layers.Layer):
         channels = takes[1 if channels_first else -1]
         if len(expected) != len(input_shape) or not channels:
             raise ValueError(
-                f"`network` has been built for inputs of the shape {expected}: others "
-                "must have as many dimensions and channels. "
+                f"`network` was built for inputs of shape {expected}: others must have "
+                "as many dimensions and channels. "
                 f"Received: network={self.network.name!r}, input_shape={input_shape}"
             )
 
     def _warn_unless_scaled(self) -> None:
         layers = self.network._flatten_layers()
         packages = {type(layer).__module__.partition(".")[0] for layer in layers}
-        # What a layer of one's own does at a scale is not known.
+        # What a custom layer does at a scale is not known.
         if packages <= {"keras", "keras_gdrn"} and not _has(self.network, GaussDerConv):
             warnings.warn(
                 "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
-                f"its network {self.network.name!r} has none: at each initial scale it "
-                "gives the same.",
+                f"its network {self.network.name!r} has none: its output is the same "
+                "at each initial scale.",
                 stacklevel=2,
             )
 
@@ -203,18 +203,18 @@ class ScaleChannels(keras.layers.Layer):
         if "subpixel" in config or "density" not in config:
             raise ValueError(
                 "The network was saved by a version of the package that scaled kernels "
-                "and not grids: its weights belong to another evaluation. "
-                f"Received: {sorted(config)}"
+                "instead of grids: its weights belong to another evaluation. "
+                f"Received: a config with {sorted(config)}"
             )
         network = keras.saving.deserialize_keras_object(config.pop("network"))
         return cls(network, **config)
 
 
 def _serialized(network) -> dict:
-    """Its configuration, in a file with Keras' mark of what several layers share.
+    """The network's configuration, marked as shared when Keras saves it to a file.
 
-    Keras sets the mark when it meets an object for the second time. Here that is at
-    once: later, this configuration has been copied.
+    Keras sets the mark when it serializes an object for the second time. This happens
+    here at once, because this configuration is copied before the next time.
     """
     config = keras.saving.serialize_keras_object(network)
     keras.saving.serialize_keras_object(network)
@@ -222,7 +222,7 @@ def _serialized(network) -> dict:
 
 
 def _check_single(outputs, network) -> None:
-    """Of a network whose outputs are known: several have maps of several kinds."""
+    """Refuses several outputs, if they are known yet."""
     count = len(keras.tree.flatten(outputs)) if outputs is not None else 1
     if count != 1:
         raise ValueError(
@@ -248,9 +248,9 @@ def _built_for(network, rank: int) -> tuple:
     return tuple(sizes.get(axis) for axis in range(rank))
 
 
-def _to_build(network, input_shape: tuple) -> tuple:
-    """Without sizes for a layer that would ask whether σ itself is too large."""
-    if not is_of_derivatives(network):
+def _build_shape(network, input_shape: tuple) -> tuple:
+    """The shape to build with, without sizes if the layer would refuse a large σ."""
+    if not is_derivative_layer(network):
         return input_shape
     unknown = (None,) * (len(input_shape) - 2)
     if _channels_first(network):

@@ -11,12 +11,12 @@ MODES = ("max", "logsumexp", "average")
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
 class ScalePooling(keras.layers.Layer):
-    """Pools over scale channels, the same for every order of the channels.
+    """Pools over scale channels, whatever their order.
 
-    `max_i Γ_i`, `log Σ_i exp Γ_i` or `1/N Σ_i Γ_i` over axis 1. With `dropout`, in
-    training each scale channel of each sample leaves the pooling with that
-    probability; at least one stays, and those that left count neither in the maximum
-    and the sums nor in the number `N` of the average.
+    `max_i Γ_i`, `log Σ_i exp Γ_i` or `1/N Σ_i Γ_i` over axis 1. In training, each scale
+    channel of each sample is dropped with probability `dropout`, but at least one is
+    kept. Dropped channels count neither in the maximum and the sums nor in the number
+    `N` of the average.
 
     Source: Perzanowski & Lindeberg, Eqs. max-, logsumexp- and avg-pooling-over-scales;
     scale-channel dropout from Perzanowski & Lindeberg 2025. Departure: a dropped
@@ -24,11 +24,11 @@ class ScalePooling(keras.layers.Layer):
 
     Args:
         mode: `"max"`, `"logsumexp"` or `"average"`.
-        dropout: Probability in [0, 1) with which a scale channel is left out.
-        seed: Integer seed of the dropout, or `None`.
+        dropout: Probability in [0, 1) that a scale channel is dropped.
+        seed: Random seed of the dropout, an integer or `None`.
 
     Input shape:
-        `(batch, scale, …)`, of at least three axes.
+        `(batch, scale, …)`, with at least three axes.
 
     Output shape:
         `(batch, …)`.
@@ -60,7 +60,7 @@ class ScalePooling(keras.layers.Layer):
         if len(input_shape) < 3:
             raise ValueError(
                 "`ScalePooling` takes inputs (batch, scale, …), as `ScaleChannels` "
-                "gives them: (batch, scale, class) or maps at each scale. "
+                "returns them: (batch, scale, class) or maps at each scale. "
                 f"Received: input_shape={tuple(input_shape)}"
             )
 
@@ -87,7 +87,7 @@ class ScalePooling(keras.layers.Layer):
         chance = keras.random.uniform(
             (shape[0], shape[1]), dtype="float32", seed=self.seed_generator
         )
-        # The channel with the best chance stays, whatever the dropout.
+        # The channel with the highest chance is kept, whatever the dropout.
         best = ops.expand_dims(maximum(chance, axis=1), 1)
         kept = (chance >= self.dropout) | (chance == best)
         return ops.reshape(kept, (shape[0], shape[1]) + (1,) * (len(shape) - 2))
@@ -109,7 +109,7 @@ def _logsumexp(inputs, kept):
 def _mean(inputs, kept):
     if kept is None:
         return ops.mean(inputs, axis=1)
-    # A sum may be more than float16 holds, where the mean is not.
+    # The sum may overflow float16 where the mean does not.
     wide = single_or_double(inputs.dtype)
     sums = ops.sum(ops.where(kept, ops.cast(inputs, wide), 0.0), axis=1)
     return ops.cast(sums / ops.sum(ops.cast(kept, wide), axis=1), inputs.dtype)

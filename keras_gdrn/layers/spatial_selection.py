@@ -76,7 +76,7 @@ class SpatialSelection(keras.layers.Layer):
 
 def _central_mean(inputs, axis: int):
     size = ops.shape(inputs)[axis]
-    # One and the same pixel where the size is odd.
+    # Twice the same pixel if the size is odd.
     low = ops.take(inputs, (size - 1) // 2, axis=axis)
     high = ops.take(inputs, size // 2, axis=axis)
-    return low / 2 + high / 2  # their sum may be more than float16 holds
+    return low / 2 + high / 2  # their sum may overflow float16

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_gdrn._checks import takes_keywords_of
+from keras_gdrn._checks import check_choice, takes_keywords_of
 from keras_gdrn.models._builders import (
     DECIDED,
     TAKES_CONVOLUTION,
@@ -21,9 +21,9 @@ SIX_SCALES: tuple[float, ...] = tuple(2.0 ** (i / 2) for i in range(-3, 3))
 class Architecture:
     """Arguments of `gauss_der_resnet` for a network.
 
-    The `scale_pooling` of the paper's networks is the best of the three that it reports
-    for the dataset, and their `head_initializer` is `"he_uniform"`. To train one of
-    them with one scale channel and central selection, give `"positive"`: with He's
+    The paper's networks have the best of the three `scale_pooling` that the paper
+    reports for the dataset, and the `head_initializer` `"he_uniform"`. To train one of
+    them with one scale channel and central selection, pass `"positive"`: with He's
     weights it may lose classes (see `head_initializers`).
 
     Args:
@@ -99,7 +99,7 @@ OF_THE_PAPER = {
     ),
     "rescaled_stl10_separable": dataclasses.replace(_STL10, separable_blocks=4),
 }
-OF_OUR_OWN = {
+SMALL = {
     "digits": Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25),
     "mnist": Architecture(
         (36, 36, 1),
@@ -117,18 +117,18 @@ OF_OUR_OWN = {
     ),
 }
 # The networks by name (see `architecture`).
-ARCHITECTURES = OF_THE_PAPER | OF_OUR_OWN
+ARCHITECTURES = OF_THE_PAPER | SMALL
 
 
 @takes_keywords_of(gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION, refused=DECIDED)
 def architecture(name: str, **overrides: Any) -> keras.Model:
-    """Builds an untrained network by name; `from_preset` gives trained ones.
+    """Builds an untrained network by name; `from_preset` loads trained ones.
 
     Args:
-        name: A key of `ARCHITECTURES`: the paper's networks, and small ones of our own.
-        **overrides: Arguments of `gauss_der_resnet`, except for its `name`, which is
-            that of the architecture. They replace its own or go beyond them, such as
-            `input_shape`, `widths` or `scale_pooling`.
+        name: A key of `ARCHITECTURES`: the paper's networks, and small ones.
+        **overrides: Arguments of `gauss_der_resnet` that replace or extend those of
+            the architecture, such as `input_shape`, `widths` or `scale_pooling`. The
+            model's `name` is that of the architecture.
 
     Returns:
         Functional model, as `gauss_der_resnet` builds it.
@@ -142,9 +142,6 @@ def architecture(name: str, **overrides: Any) -> keras.Model:
     >>> sum(math.prod(weight.shape) for weight in model.trainable_weights)
     1783434
     """
-    if name not in ARCHITECTURES:
-        raise ValueError(
-            f"There is no architecture {name!r}. There are {sorted(ARCHITECTURES)}."
-        )
+    check_choice("name", name, sorted(ARCHITECTURES))
     settings = {**dataclasses.asdict(ARCHITECTURES[name]), "name": name, **overrides}
     return gauss_der_resnet(**settings)

@@ -23,7 +23,7 @@ from keras_gdrn.layers import (
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.models._head import head_initializers
 
-# What `**convolution` of `scale_channel` goes to, and what cannot be given by it.
+# Where `**convolution` of `scale_channel` goes, and keywords that it refuses.
 TAKES_CONVOLUTION = (GaussDerConv.__init__, keras.layers.Layer.__init__)
 DECIDED = ("activation", "data_format", "filters", "separable", "sigma")
 
@@ -45,7 +45,7 @@ def scale_channel(
     name: str = "scale_channel",
     **convolution,
 ) -> keras.Model:
-    """One scale channel `Γ`: the network that `ScaleChannels` applies at each scale.
+    """Builds a scale channel `Γ`, the network that `ScaleChannels` applies at each σ_0.
 
     A first Gaussian derivative layer with batch normalization and ReLU at σ = 1, one
     residual block for each further width at `σ = ratio**1, ratio**2, …`, a last layer
@@ -54,9 +54,9 @@ def scale_channel(
 
     Source: Perzanowski & Lindeberg, Eqs. def-gaussderresnet-layer-1 to
     def-gaussderresnet-layer-final and func-comp-gamma-expression-new. Departure: the
-    last layer begins with small weights and positive biases, so that its ReLU cuts no
-    class off at the start, which matters for one channel with central selection (see
-    `head_initializers`); `head_initializer="he_uniform"` is the paper's.
+    last layer starts with small weights and positive biases, so that its ReLU silences
+    no class at the start. This matters for one channel with central selection (see
+    `head_initializers`). The paper's is `head_initializer="he_uniform"`.
 
     Args:
         input_shape: Shape of an image, `(*spatial, channels)`; sizes may be `None`.
@@ -68,11 +68,11 @@ def scale_channel(
         separable_blocks: How many of the last blocks are depthwise-separable.
         residual: `False` replaces each block by one layer without skip connection.
         spatial_selection: `"center"` or `"max"`.
-        head_initializer: How the last layer begins, as `head_initializers`:
+        head_initializer: Initialization of the last layer, as `head_initializers`:
             `"positive"` or `"he_uniform"`.
-        head_activation: Activation of the last layer. The ReLU, which is the paper's,
-            serves one class of several; `None` gives scores of any sign, for several
-            labels of an image, a single score or regression.
+        head_activation: Activation of the last layer. The paper's ReLU suits one class
+            out of several. `None` gives scores of any sign, for several labels per
+            image, a single score or regression.
         **convolution: Further arguments of every `GaussDerConv`: `boundary`,
             `epsilon`, `trainable_sigma`, initializers (instead of those of
             `head_initializer` too), regularizers, constraints.
@@ -81,12 +81,12 @@ def scale_channel(
         Functional model from `(batch, *spatial, channels)` to `(batch, classes)`.
 
     Raises:
-        ValueError: If an argument is out of its range, or there is none of its name.
+        ValueError: If an argument is unknown or out of its range.
 
     Warns:
-        UserWarning: If `input_shape` are two numbers, which is 1-D data, that may be an
-            image without its channels: with more than 4 channels and at most 4
-            positions for each of them.
+        UserWarning: If `input_shape` has two numbers, which means 1-D data, but may be
+            an image without its channels: with more than 4 channels and at most 4
+            positions per channel.
 
     Example:
 
@@ -140,7 +140,7 @@ def gauss_der_resnet(
     name: str = "gauss_der_resnet",
     **channel,
 ) -> keras.Model:
-    """The scale-invariant network: scale channels with shared weights, then pooling.
+    """Builds a scale-invariant network: scale channels with shared weights, pooled.
 
     `Prediction = ScaleSel({Γ_{σ_i,0}(f)})`.
 
@@ -151,7 +151,7 @@ def gauss_der_resnet(
         classes, widths, ratio: As `scale_channel`.
         sigma0: Initial scales σ_0 in pixels of the image.
         scale_pooling: `"max"`, `"logsumexp"` or `"average"`.
-        scale_dropout: Probability with which a scale channel leaves the pooling in
+        scale_dropout: Probability that a scale channel is dropped from the pooling in
             training.
         density: Samples per σ of the grids on which maps are evaluated, as
             `ScaleChannels`; `None` for whole maps on the pixels, as in the paper.
@@ -164,7 +164,7 @@ def gauss_der_resnet(
         scores in float32, also under a mixed precision policy.
 
     Raises:
-        ValueError: If an argument is out of its range, or there is none of its name.
+        ValueError: If an argument is unknown or out of its range.
 
     Example:
 
@@ -208,11 +208,11 @@ def _checked_widths(widths) -> list[int]:
 
 
 def _warn_of_no_channels(input_shape) -> None:
-    """Of what looks like (height, width), although it may be (positions, channels)."""
+    """Warns of a shape that is rather (height, width) than (positions, channels)."""
     is_pair = len(input_shape) == 2 and None not in input_shape
     if is_pair and input_shape[1] > 4 and input_shape[0] <= 4 * input_shape[1]:
         warnings.warn(
-            "`input_shape` of two numbers is that of 1-D data, (positions, channels). "
+            "An `input_shape` of two numbers means 1-D data, (positions, channels). "
             "An image has three: (height, width, channels). "
             f"Received: input_shape={input_shape}",
             stacklevel=4,

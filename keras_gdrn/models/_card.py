@@ -1,4 +1,4 @@
-"""What is to be known of a trained network, for people and for programs."""
+"""The card of a trained network, for people and for programs."""
 
 import dataclasses
 import json
@@ -19,20 +19,19 @@ class Card:
     Attributes:
         data: What it was trained and tested on.
         license: Identifier of the license of the weights, such as `"apache-2.0"`.
-        command: Command that trained it, with the seed.
-        accuracy: Share of the test images that is recognized, by size factor; 1 stands
-            for the size in training.
+        command: Command that trained it, with the random seed.
+        accuracy: Test accuracy, from 0 to 1, by size factor; factor 1 is the training
+            size.
         test_images: Number of test images at each size.
-        object_sizes: Smallest and largest side of an object, in pixels, that the
-            accuracies are of.
-        shift_accuracy: The same share at the size of training, by how many pixels the
-            image was moved along both axes.
+        object_sizes: Smallest and largest side of the test objects, in pixels.
+        shift_accuracy: Test accuracy at the training size, by the number of pixels that
+            the image was shifted along both axes.
         shift_images: Number of test images at each shift.
-        limits: What it is not good for.
+        limits: What the network is not good for.
         date, environment: When it was trained, on which processor, with which versions.
         class_names, images, parameters, sha256: Names of the classes, images in
-            words, number of trained parameters and checksum of the file of weights.
-            `save_to_preset` finds these itself.
+            words, number of trained parameters and checksum of the weights file.
+            `save_to_preset` fills these in.
     """
 
     data: str = ""
@@ -52,10 +51,10 @@ class Card:
     sha256: str = ""
 
     def markdown(self, name: str) -> str:
-        """The model card, as the README of a repository of Hugging Face.
+        """The model card, as the README of a Hugging Face repository.
 
         Args:
-            name: What the network is called, and loaded by.
+            name: Name by which `from_preset` loads the network.
         """
         terms = f"license: {self.license}\n" if self.license else ""
         facts = {
@@ -100,7 +99,7 @@ def read_card(folder: Path) -> Card:
 
 
 def write_card(card: Card, folder: Path, name: str) -> None:
-    """For programs as JSON, for people as the README of the folder."""
+    """Writes the card as JSON for programs, and as the folder's README for people."""
     known = dataclasses.asdict(card)
     text = json.dumps(known, indent=2, ensure_ascii=False, default=plain)
     write_text(folder / FILE, text + "\n")

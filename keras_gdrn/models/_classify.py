@@ -1,4 +1,4 @@
-"""Photographs of any kind and size: what they show."""
+"""Classification of photographs of any size and format."""
 
 import math
 import os
@@ -18,7 +18,7 @@ BATCH = 32
 
 
 class Answer(NamedTuple):
-    """What a network says of one photograph.
+    """The prediction of a network for one photograph.
 
     The `name` of the most probable class and its `probability`, the softmax of the
     scores; `sigma0`, the initial scale of the scale channel that decided; the `top`
@@ -37,11 +37,11 @@ def classify(
     object_size: float | None = None,
     top: int = 3,
 ) -> list[Answer]:
-    """What photographs show, whatever their size and kind.
+    """Classifies photographs of any size and format.
 
-    Each is resized so that the object has the size of training, and cropped or extended
-    around its center to what the network takes; a network of unknown sizes, by
-    `input_shape=(None, None, 3)`, sees all of it.
+    Each photograph is resized so that the object has the training size, then cropped or
+    extended around its center to the network's input shape. A network with
+    `input_shape=(None, None, 3)` takes the whole photograph.
 
     Args:
         model: Network with a `Preprocess` that knows its `object_size`, such as those
@@ -50,15 +50,15 @@ def classify(
             `PIL.Image.Image` or array of an image, with values of 0 to 255 or 0 to 1;
             or a sequence of these, of any sizes.
         object_size: Side of the object in the photograph, in pixels; by default the
-            object fills the photograph, whose shorter side it is. A half to twice that
-            is as good.
-        top: Number of classes of each answer.
+            object fills the shorter side of the photograph. Half to twice that is as
+            good.
+        top: Number of classes in each answer.
 
     Returns:
-        An answer for each photograph.
+        An `Answer` for each photograph.
 
     Raises:
-        ValueError: If a photograph cannot be read, or the model has no such layer.
+        ValueError: If a photograph cannot be read, or the model lacks such a layer.
 
     Example:
 
@@ -70,13 +70,13 @@ def classify(
     known = only_layer(model, Preprocess)
     if known.object_size is None:
         raise ValueError(
-            "`model` must know the size of its objects: `Preprocess(class_names, "
-            f"object_size)`. Received: a model {model.name!r} that does not"
+            "`model` must have a `Preprocess` with an `object_size`. "
+            f"Received: model={model.name!r} with object_size=None"
         )
     if object_size is not None:
         check_positive("object_size", object_size)
     channels = only_layer(model, ScaleChannels)
-    # The scale in the middle of the channels is for the size in the middle.
+    # Objects get the size that suits the scale channel in the middle.
     middle = sorted(channels.sigma0)[len(channels.sigma0) // 2]
     side, canvas = middle * known.object_size, model.input_shape[1:3]
     images = []
@@ -85,11 +85,11 @@ def classify(
         factor = side / (object_size or min(pixels.shape[:2]))
         images.append(_placed(pixels, factor, canvas, known.extension))
     network = with_input_of(model, only_layer(model, ScalePooling))
-    step = 1 if None in canvas else BATCH  # of several sizes
+    step = 1 if None in canvas else BATCH  # images of several sizes
     batches = [np.stack(images[n : n + step]) for n in range(0, len(images), step)]
     found = []
     for batch in batches:
-        # Called, not `predict`ed: nothing is compiled, for each size of images anew.
+        # Unlike `predict`, a call does not compile again for each size of images.
         each, scores = map(ops.convert_to_numpy, network(batch, training=False))
         tops = decode_predictions(scores, known.class_names, top)
         best = np.argmax(scores, axis=-1)
@@ -102,18 +102,18 @@ def classify(
 def decode_predictions(
     scores: Any, class_names: Sequence[str] | keras.Model, top: int = 5
 ) -> list[list[tuple[str, float]]]:
-    """Names and probabilities of the best classes.
+    """Names and probabilities of the most probable classes.
 
-    The networks are trained by the cross-entropy of the softmax of their scores
-    (`from_logits=True`), so this is what their probabilities are.
+    Probabilities are the softmax of the scores, because the networks are trained with
+    the cross-entropy of logits (`from_logits=True`).
 
     Args:
-        scores: `(batch, class)`, as `model.predict` gives them.
+        scores: `(batch, class)`, as `model.predict` returns them.
         class_names: Names of the classes, or a model whose `Preprocess` has them.
-        top: Number of classes of each answer.
+        top: Number of classes for each image.
 
     Returns:
-        For each image `(name, probability)` of so many classes, the best first.
+        For each image a list of `(name, probability)`, the most probable first.
 
     Raises:
         ValueError: If there is not a name for each class, or a score is NaN.
@@ -160,14 +160,13 @@ def _listed(photos: Any) -> list:
     if not isinstance(photos, Iterable):
         raise ValueError(
             "`photos` must be paths of files, their bytes, files opened in binary "
-            "mode, images of Pillow's or arrays. "
-            f"Received: {photos!r}"
+            f"mode, Pillow images or arrays. Received: photos={photos!r}"
         )
     return list(photos)
 
 
 def _placed(pixels: np.ndarray, factor: float, canvas, extension) -> np.ndarray:
-    """The resized image on the network's canvas, or on one of its own size."""
+    """The resized image, cropped or extended to the network's known sizes."""
     from keras_gdrn.data import rescale
 
     sizes = (math.ceil(factor * n) for n in pixels.shape[:2])

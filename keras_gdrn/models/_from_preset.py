@@ -1,4 +1,4 @@
-"""Trained networks: those of the package, in a folder, and on Hugging Face."""
+"""Trained networks: in this package, in a folder, and on Hugging Face."""
 
 import dataclasses
 import hashlib
@@ -31,10 +31,10 @@ HUB = "hf://"
 
 
 def list_presets() -> dict[str, Card]:
-    """The trained networks that come with the package.
+    """Lists the trained networks that come with the package.
 
     Returns:
-        The card of each, by the name that `from_preset` takes.
+        The card of each network, by the name that `from_preset` takes.
 
     Example:
 
@@ -60,31 +60,31 @@ def from_preset(
     receptive_field: float | str | None = "kept",
     dtype: str | keras.DTypePolicy | None = None,
 ) -> keras.Model:
-    """A trained network; `architecture` builds untrained ones.
+    """Loads a trained network; `architecture` builds untrained ones.
 
     Its first layer, `"preprocess"`, takes images with values of 0 to 255 or of 0 to 1.
-    What may be changed here are things under which the weights keep their meaning.
+    The arguments change only what keeps the weights valid.
 
     Args:
         preset: A key of `list_presets()`, a folder of `save_to_preset`, a `.keras`
             file, or `hf://user/name` on Hugging Face.
         load_weights: `False` for the same network with new weights.
-        classes: Number of other classes, or their names, for which the last layer
-            begins anew, as `with_classes`; by default those that it knows.
+        classes: Number or names of other classes, for which the last layer gets new
+            weights, as in `with_classes`; by default the network's own classes.
         input_shape, sigma0: Shape of an image and initial scales, as
             `gauss_der_resnet`.
         spatial_selection, scale_pooling, scale_dropout: As `gauss_der_resnet`.
-            `spatial_selection="max"` looks for the object anywhere.
-        density, receptive_field: As `gauss_der_resnet`; `"kept"` for its own.
+            `spatial_selection="max"` finds objects at any position.
+        density, receptive_field: As `gauss_der_resnet`; `"kept"` for the network's own.
         dtype: Policy of the scale channels, such as `"mixed_bfloat16"`; by default
-            that in which it was saved, `"float32"` of the package's, whatever the
-            global policy. Scores are in float32.
+            the saved one, whatever the global policy; `"float32"` for the package's
+            networks. Scores are in float32.
 
     Returns:
         Functional model from images to `(batch, class)` scores.
 
     Raises:
-        ValueError: If there is no such preset, its file of weights is not that of its
+        ValueError: If there is no such preset, its weights file does not match its
             card, or an argument is refused.
         ImportError: For `hf://` without the package `huggingface_hub`.
 
@@ -114,15 +114,13 @@ def save_to_preset(
 ) -> None:
     """Saves a network for `from_preset`, to a folder or to Hugging Face.
 
-    Beside the files of Keras are the card and a README for people. The optimizer of a
-    training stays behind.
+    Writes the files of Keras, the card and a README. The optimizer is not saved.
 
     Args:
         model: Functional model, such as those of `from_preset`.
-        preset: A folder, made if need be, in which another network is replaced, or
-            `hf://user/name`: who is logged in there (`hf auth login`) uploads it by
-            Keras' own means.
-        card: What is known of its training; what can be read from the model is added.
+        preset: A folder, created if needed, in which another network is replaced; or
+            `hf://user/name`, to which Keras uploads it after `hf auth login`.
+        card: Facts about its training; what can be read from the model is added.
 
     Raises:
         ImportError: For `hf://` without the package `huggingface_hub`.
@@ -134,9 +132,8 @@ def save_to_preset(
     (None, 3)
     """
     on_hub = str(preset).startswith(HUB)
-    weights = model.get_weights()
-    model = type(model).from_config(model.get_config())  # without the optimizer
-    model.set_weights(weights)
+    # Without the optimizer.
+    model = keras.Model(model.input, model.output, name=model.name)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         model.save(folder, zipped=False)
@@ -144,33 +141,33 @@ def save_to_preset(
         write_card(card, folder, str(preset) if on_hub else Path(preset).name)
         if on_hub:
             _upload(model, str(preset), folder)
-        else:  # Keras saves to no folder that has a network
+        else:  # Keras does not save to a folder that has a network
             _replace_files(folder, Path(preset))
 
 
 def _replace_files(source: Path, target: Path) -> None:
-    """Puts the files of a folder into another: on a full disk none of them."""
+    """Moves the files of a folder into another: on a full disk, none of them."""
     target.mkdir(parents=True, exist_ok=True)
     files = [file.relative_to(source) for file in source.rglob("*") if file.is_file()]
-    with tempfile.TemporaryDirectory(dir=target, prefix=".new-") as beside:
+    with tempfile.TemporaryDirectory(dir=target, prefix=".new-") as staging:
         try:
-            shutil.copytree(source, beside, dirs_exist_ok=True)
-        except shutil.Error as error:  # a list of all files
+            shutil.copytree(source, staging, dirs_exist_ok=True)
+        except shutil.Error as error:  # has all failed files
             first, *_ = error.args[0]
             raise OSError(
-                f"The network could not be saved to {target}; what was there is as it "
-                f"was. {first[-1]}"
+                f"The network could not be saved to {target}; its former files are "
+                f"unchanged. {first[-1]}"
             ) from error
         for file in files:
             (target / file).parent.mkdir(parents=True, exist_ok=True)
-            (Path(beside) / file).replace(target / file)
+            (Path(staging) / file).replace(target / file)
 
 
 def _upload(model: keras.Model, preset: str, folder: Path) -> None:
-    keras.saving.save_model(model, preset)  # refuses without huggingface_hub
+    keras.saving.save_model(model, preset)  # raises without huggingface_hub
     import huggingface_hub  # pyright: ignore[reportMissingImports]
 
-    for name in (FILE, README):  # Keras has written a README of its own
+    for name in (FILE, README):  # replaces the README that Keras writes
         huggingface_hub.HfApi().upload_file(
             path_or_fileobj=folder / name,
             path_in_repo=name,
@@ -198,10 +195,10 @@ def _loaded(preset: str | os.PathLike) -> keras.Model:
     if not path.exists():
         hint = ""
         if preset in ARCHITECTURES:
-            hint = f"; `architecture({preset!r})` builds that network, untrained"
+            hint = f" `architecture({preset!r})` builds that network, untrained."
         raise ValueError(
-            f"There is no trained network {str(preset)!r}{hint}. Trained ones are "
-            f"{names}, folders of `save_to_preset`, .keras files and hf://user/name."
+            f"`preset` must be one of {names}, a folder of `save_to_preset`, a .keras "
+            f"file or hf://user/name.{hint} Received: preset={str(preset)!r}"
         )
     if (path / FILE).exists():
         _check_weights(path)
@@ -212,8 +209,9 @@ def _check_weights(folder: Path) -> None:
     expected, found = read_card(folder).sha256, _checksum(folder / WEIGHTS)
     if expected and found != expected:
         raise ValueError(
-            f"The weights {folder / WEIGHTS} are damaged, or not those of the card: "
-            f"their SHA-256 is {found}, not {expected}. Install or download them anew"
+            f"The weights {folder / WEIGHTS} are damaged or do not match their card: "
+            "install or download them again. "
+            f"Received: the SHA-256 {found}, not {expected}"
         )
 
 
@@ -222,7 +220,7 @@ def _checksum(file: Path) -> str:
 
 
 def _changed(model: Any, kind: type, options: dict[str, Any]) -> Any:
-    """The model with those options of a layer of this kind that are given."""
+    """The model with other options of its layers of this kind."""
     given = {name: value for name, value in options.items() if value is not None}
     if not given:
         return model
@@ -237,7 +235,7 @@ def _changed(model: Any, kind: type, options: dict[str, Any]) -> Any:
     model = replace_layers(model, replacement)
     if not found:
         raise ValueError(
-            f"The network must have a `{kind.__name__}` to be changed. Received: "
-            f"{model.name!r}, which has none, for {given}"
+            f"The network must have a `{kind.__name__}` to be changed. "
+            f"Received: network={model.name!r} without one, for {given}"
         )
     return model

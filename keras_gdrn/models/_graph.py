@@ -10,11 +10,11 @@ from keras_gdrn.models._preprocess import Preprocess
 
 
 def only_layer(model: keras.Model, kind: type) -> Any:
-    """The one layer of a kind that a model applies, such as its `ScaleChannels`.
+    """Returns the one layer of a kind in a model, such as its `ScaleChannels`.
 
     Args:
-        model: Model whose own layers are looked at, not those inside of them.
-        kind: Class of the layer, or one that it is derived from.
+        model: Model with the layer; layers inside other layers do not count.
+        kind: Class of the layer, or a base class.
 
     Returns:
         The layer.
@@ -31,9 +31,8 @@ def only_layer(model: keras.Model, kind: type) -> Any:
     layers = [layer for layer in own if isinstance(layer, kind)]
     if len(layers) != 1:
         raise ValueError(
-            f"`model` must apply one `{kind.__name__}`. Received: a model "
-            f"{getattr(model, 'name', model)!r} with {len(layers)} of them among its "
-            "own layers"
+            f"`model` must apply one `{kind.__name__}`. Received: "
+            f"model={getattr(model, 'name', model)!r} with {len(layers)} in `layers`"
         )
     return layers[0]
 
@@ -43,10 +42,10 @@ def replace_layers(
     replace: Callable[[Any], Any],
     input_shape: tuple | None = None,
 ) -> keras.Model:
-    """A model with each layer replaced, also those that its `ScaleChannels` apply.
+    """A model with each layer replaced, including those inside its `ScaleChannels`.
 
-    A layer that `replace` returns as it is shares its weights. Without an `input_shape`
-    images are those of the model, and of each network that it applies.
+    A layer that `replace` returns unchanged shares its weights. `input_shape` defaults
+    to that of the model, and of each network that it applies.
     """
 
     def replaced(layer):
@@ -56,7 +55,7 @@ def replace_layers(
             return replace(layer)
         network = layer.network
         if isinstance(network, keras.Model):
-            # A layer before may have changed the number of channels.
+            # An earlier layer may have changed the number of channels.
             inner = input_shape and (*input_shape[:-1], image_shape(network)[-1])
             network = replace_layers(network, replace, inner)
         return scale_channels_like(layer, network=network)
@@ -66,7 +65,7 @@ def replace_layers(
 
 
 def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
-    """The layer anew, with another network, other initial scales or windows."""
+    """A new layer like `layer`, with another network, initial scales or windows."""
     options = {
         "network": layer.network,
         "sigma0": layer.sigma0,
@@ -79,16 +78,16 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
 
 
 def with_input_of(model: keras.Model, layer: keras.layers.Layer) -> keras.Model:
-    """The model, which gives what one of its layers is given before its own output."""
+    """The model, with the input of one of its layers as a first output."""
     image = image_like(model)
     output, tensors = tensors_of(model, image)
     return keras.Model(image, [tensors[layer.name][0], output])
 
 
 def tensors_of(model: keras.Model, image: Any) -> tuple[Any, dict[str, tuple]]:
-    """A model's output, and what each of its layers is given and gives, by its name.
+    """A model's output, and the input and output of each of its layers, by its name.
 
-    Anew for `image`, as the tensors of layers that models share are not one model's.
+    Computed anew for `image`, as layers may be shared with other models.
     """
     found = {}
 
@@ -117,15 +116,15 @@ def image_shape(model: keras.Model) -> tuple:
 
 
 def image_like(model: keras.Model, input_shape: tuple | None = None) -> Any:
-    """An input of the model's name and dtype, and shape unless another is given."""
+    """An input of the model's name and dtype, and by default its shape."""
     own = image_shape(model)
     shape = own if input_shape is None else input_shape
     if len(shape) != len(own) or shape[-1] != own[-1]:
         raise ValueError(
-            f"`input_shape` must have {len(own)} dimensions and {own[-1]} channels, "
-            f"the last of them, as the model's {own}. Received: input_shape={shape}"
+            f"`input_shape` must have {len(own)} dimensions and end in {own[-1]} "
+            f"channels, as the model's {own}. Received: input_shape={shape}"
         )
     (source,) = model.inputs
-    # The tensor's own name is another one, unless the input was given a name.
+    # The tensor has another name, unless the input was named.
     name = source._keras_history.operation.name
     return keras.Input(shape, dtype=source.dtype, name=name)

@@ -1,4 +1,4 @@
-"""How the last layer of a scale channel begins."""
+"""Initializers of the last layer of a scale channel."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import keras
 
 from keras_gdrn._checks import check_choice
 
-# Uniform He initialization has the scale 2, this one a fifth of its weights.
+# Uniform He initialization has the scale 2; these weights are a fifth as large.
 _SCALE = 2.0 * 0.2**2
 HEAD_INITIALIZERS = ("positive", "he_uniform")
 
@@ -18,24 +18,24 @@ def head_initializers(
 
     The last layer ends in a ReLU. A class whose scores are negative for all images has
     no gradient, and is lost for good. With He's weights and zero biases, half of the
-    scores begin cut off; where one scale channel with central selection was trained,
-    one or more classes were lost in most runs on MNIST. `"positive"` is for that case:
-    weights a fifth as large as He's, and biases that lift all scores above zero.
-    `"he_uniform"` is the paper's initialization: six scale channels that were trained
-    together from the beginning lost no class with it either, and were as accurate.
+    scores start cut off: training one scale channel with central selection lost one or
+    more classes in most runs on MNIST. `"positive"` is for that case, with weights a
+    fifth as large as He's, and biases that lift all scores above zero. `"he_uniform"`
+    is the paper's initialization. Six scale channels trained together from the start
+    lost no class with it either, and were as accurate.
 
     Source: `"he_uniform"`: Perzanowski & Lindeberg, Sec. 5.2.
 
     Args:
         kind: `"positive"` or `"he_uniform"`.
-        zero_order: Whether the layer has the zero-order term, with which scores vary
-            more, as maps behind a ReLU do not cancel in it: biases are then 1, not 0.2.
+        zero_order: Whether the layer has the zero-order term. Scores then vary more,
+            as maps after a ReLU do not cancel in it, and biases are 1 instead of 0.2.
 
     Returns:
         `kernel_initializer` and `bias_initializer`.
 
     Raises:
-        ValueError: If `kind` is another one.
+        ValueError: If `kind` is unknown.
 
     Example:
 

@@ -73,7 +73,7 @@ class Preprocess(keras.layers.Layer):
         axes = tuple(range(1, len(x.shape)))
         low = ops.min(x, axes, keepdims=True)
         high = ops.max(x, axes, keepdims=True)
-        whole = ops.all(ops.equal(x, ops.floor(x)), axes, keepdims=True)
+        whole = ops.max(x - ops.floor(x), axes, keepdims=True) <= 0
         is_unit, is_byte = kinds(low, high, whole)
         # NaN for others: an exported `where` may be a sum, in which a NaN spoils all.
         nan = ops.sqrt(ops.cast(is_unit | is_byte, x.dtype) - 1.0)

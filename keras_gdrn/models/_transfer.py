@@ -1,4 +1,4 @@
-"""The same weights at other scales, on other images, for other classes or in part."""
+"""Models with shared weights: other scales, image sizes, classes, or a part."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,28 +26,27 @@ def with_sigma0(
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
-    Pre-training (Appendix A.4) trains a model with a single scale channel and goes on
-    with several; denser inference (A.5) adds scale channels to a trained model.
+    Pre-training (Appendix A.4) trains a model with a single scale channel, then with
+    several; denser inference (A.5) adds scale channels to a trained model.
 
     Args:
         model: Functional model that applies a `ScaleChannels`, such as those of
             `gauss_der_resnet`.
         sigma0: The new initial scales σ_0.
-        density, receptive_field: As `ScaleChannels`; `"kept"` for what the model has.
+        density, receptive_field: As `ScaleChannels`; `"kept"` for the model's own.
 
     Returns:
         Functional model like `model`, with these scale channels.
 
     Raises:
-        ValueError: If `model` has no `ScaleChannels` layer, or an argument is refused
-            by it. A single scale channel becomes a network by `ScaleChannels(channel,
-            sigma0)`.
+        ValueError: If `model` has no `ScaleChannels`, or it refuses an argument. Wrap a
+            single scale channel in `ScaleChannels(channel, sigma0)` instead.
     """
     image = image_like(model)
     if not any(isinstance(layer, ScaleChannels) for layer in model.layers):
         raise ValueError(
-            "`with_sigma0` takes a model that applies `ScaleChannels`; a single scale "
-            "channel is wrapped by `ScaleChannels(channel, sigma0)`. "
+            "`model` must apply `ScaleChannels`: wrap a single scale channel in "
+            "`ScaleChannels(channel, sigma0)`. "
             f"Received: model={model.name!r} with no such layer"
         )
     given = {"density": density, "receptive_field": receptive_field}
@@ -79,13 +78,13 @@ def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
 
 
 def with_dtype(model: keras.Model, dtype: Any) -> keras.Model:
-    """A copy of the model whose scale channels have another policy of dtypes."""
+    """A copy of the model, with another dtype policy of its scale channels."""
     layer, policy = only_layer(model, ScaleChannels), keras.dtype_policies.get(dtype)
 
-    def anew(inner):
+    def with_policy(inner):
         return type(inner).from_config({**inner.get_config(), "dtype": policy})
 
-    network = replace_layers(layer.network, anew)
+    network = replace_layers(layer.network, with_policy)
     network.set_weights(layer.network.get_weights())
     channels = scale_channels_like(layer, network=network, dtype=policy)
     return keras.models.clone_model(
@@ -96,7 +95,7 @@ def with_dtype(model: keras.Model, dtype: Any) -> keras.Model:
 
 
 def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Model:
-    """The model for other classes: the last layer begins anew, and others are shared.
+    """The model for other classes: a new last layer, and all others shared.
 
     Args:
         model: Functional model that applies one `ScaleChannels` to a functional model
@@ -105,8 +104,8 @@ def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Mode
         classes: Number of classes, or their names, which its `Preprocess` then has.
 
     Returns:
-        Functional model like `model`, with a last layer that begins as
-        `head_initializers` says.
+        Functional model like `model`, with a last layer initialized by
+        `head_initializers`.
 
     Raises:
         ValueError: If `model` is of another kind, or there is no class.
@@ -122,8 +121,8 @@ def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Mode
 
     def for_classes(layer):
         if layer is head:
-            begin = head_initializers(zero_order=head.zero_order)
-            config = {**head.get_config(), "filters": count, **begin}
+            initializers = head_initializers(zero_order=head.zero_order)
+            config = {**head.get_config(), "filters": count, **initializers}
             return type(head).from_config(config)
         if isinstance(layer, Preprocess):
             return Preprocess.from_config({**layer.get_config(), "class_names": names})
@@ -133,14 +132,14 @@ def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Mode
 
 
 def with_preprocess(model: keras.Model, preprocess: Preprocess) -> keras.Model:
-    """The model with a `Preprocess` before all else; all weights are shared with it.
+    """The model with a `Preprocess` as first layer; all weights are shared.
 
     Args:
         model: Functional model that takes images with values of 0 to 1.
-        preprocess: The layer, instead of the model's own if it has one.
+        preprocess: The layer, which replaces the model's own if it has one.
 
     Returns:
-        Functional model like `model`, that takes images of 0 to 255 too.
+        Functional model like `model` that also takes images with values of 0 to 255.
 
     Raises:
         ValueError: If `model` is not functional, or has more than one input.
@@ -161,7 +160,7 @@ def with_preprocess(model: keras.Model, preprocess: Preprocess) -> keras.Model:
 
 
 def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
-    """What a layer of the scale channels gives at each scale; all weights are shared.
+    """A model that returns a layer's output at each scale; all weights are shared.
 
     Args:
         model: Functional model that applies one `ScaleChannels` to a functional model,
@@ -170,9 +169,9 @@ def feature_extractor(model: keras.Model, layer: str) -> keras.Model:
 
     Returns:
         Functional model from images to `(batch, scale, *spatial, channels)`, or to
-        `(batch, scale, …)` of a layer behind the spatial selection. Maps are whole
-        ones, whatever the `receptive_field` of the model. `with_sigma0` and
-        `with_input_shape` take it to other scales and sizes.
+        `(batch, scale, …)` for a layer after the spatial selection. Maps are whole,
+        whatever the `receptive_field` of the model. `with_sigma0` and
+        `with_input_shape` change its scales and sizes.
 
     Raises:
         ValueError: If `model` is of another kind, or has no such layer.

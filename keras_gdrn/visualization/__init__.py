@@ -1,10 +1,10 @@
-"""What a network has learned, as arrays, and figures of the paper's kinds.
+"""Activation maps and learned filters as arrays, and figures as in the paper.
 
 `activation_maps`, `basis_kernels` and `effective_filters` are pure functions that
-return arrays. The functions `plot_…` only draw values, these or those of `evaluation`;
+return arrays. The functions `plot_…` only draw such values, or those of `evaluation`;
 they need matplotlib (the extra `viz`). Each returns a `matplotlib.figure.Figure`, to be
 shown by a notebook or saved by its `savefig`; pyplot and its global state are not used.
-`markdown_table` and `size_label` write numbers down.
+`markdown_table` and `size_label` format numbers.
 """
 
 from keras_gdrn.visualization._activation_maps import activation_maps

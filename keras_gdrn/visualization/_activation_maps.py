@@ -1,4 +1,4 @@
-"""What the last convolution answers at every position."""
+"""Responses of the last convolution at every position."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,21 +27,21 @@ def activation_maps(
 ) -> np.ndarray:
     """Responses of a scale channel's last convolution for the true class.
 
-    At each position the input of the `SpatialSelection`, in the feature channel of the
-    image's own class: where, and at which scale, the network finds what speaks for it.
-    All scale channels share their weights, so that any initial scale can be asked for.
+    At each position, this is the input of the `SpatialSelection` in the feature channel
+    of the image's true class. It shows where, and at which scale, the network finds
+    evidence for it. All scale channels share their weights, so any scale can be given.
 
     Source: Perzanowski & Lindeberg, the activation maps of Sec. "Visualisations of
     Gaussian derivative ResNets".
 
     Args:
         model: Functional model that applies one `ScaleChannels`, such as those of
-            `gauss_der_resnet`, or a single scale channel. It stays as it was.
+            `gauss_der_resnet`, or a single scale channel. It is not changed.
         images: `(image, height, width, channel)`, also of another size than the
             model's.
         labels: Integers `(image,)` or `(image, 1)`, or rows `(image, class)`.
         sigma0: Initial scales σ_0 in pixels; they need not be the model's.
-        batch_size: Images that are computed at once.
+        batch_size: Images in a batch.
 
     Returns:
         A float32 array `(image, scale, height, width)`, with the scales in the order of

@@ -23,7 +23,7 @@ def new_figure(size: tuple[float, float], **options: Any) -> "Figure":
 
 
 def new_axes(axes: "Axes | None") -> tuple[Any, Any]:
-    """The axes to draw in and their figure, both new where none are given."""
+    """The figure and the axes to draw in, both new if none are given."""
     if axes is not None:
         return axes.figure, axes
     figure = new_figure((6.4, 4.2), layout="constrained")

@@ -16,15 +16,15 @@ def basis_kernels(
 ) -> dict[tuple[int, ...], np.ndarray]:
     """Scale-normalized derivatives `σ^|α| δ^α T(·; σ)` of the discrete Gaussian.
 
-    All with `|α| <= order`, as functions of the position: the kernels of a true
-    convolution, which a layer's correlation applies reflected.
+    All with `|α| <= order`, as functions of the position: these are the kernels of a
+    true convolution, which a layer's correlation applies reflected.
 
     Source: Perzanowski & Lindeberg, Eq. disc-gauss+central-diff.
 
     Args:
         sigma: Scale in pixels.
         order: Highest order of differentiation, 0 or more.
-        radius: Where the kernels are cut off; by default `4 sigma`, at least 5 pixels.
+        radius: Radius of the kernels, in pixels; by default `4 sigma`, at least 5.
 
     Returns:
         For each multi-index (along y, along x) a float64 array
@@ -56,13 +56,13 @@ def basis_kernels(
 def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
     """The filters `Σ_α m(α) C_α σ^|α| δ^α T(·; σ)` of a layer on images.
 
-    As functions of the position: the kernels of a true convolution, and so the layer's
-    responses to single bright pixels, without bias and activation. Of a separable layer
-    those of its first stage, one for each channel.
+    They are functions of the position, the kernels of a true convolution: the layer's
+    responses to single bright pixels, without bias and activation. For a separable
+    layer they are those of its first stage, one for each channel.
 
-    A network's layers are found by their names: `channel.get_layer("head")` is the last
-    one of a `scale_channel`, `channel.get_layer("block1").conv1` and `.conv2` are those
-    of a `GaussDerResidualBlock`, and `channel` itself is the `network` of the layer
+    A network's layers are found by their names. `channel.get_layer("head")` is the last
+    one of a `scale_channel`. `channel.get_layer("block1").conv1` and `.conv2` are those
+    of a `GaussDerResidualBlock`. `channel` itself is the `network` of the layer
     `ScaleChannels`: `model.get_layer("scale_channels").network`.
 
     Source: Perzanowski & Lindeberg, Appendix "Visualisation of the learned receptive
@@ -72,7 +72,7 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
         layer: Built `GaussDerConv` of two spatial dimensions.
         sigma0: Initial scale σ_0 of the scale channel; `σ` is `sigma0` times the
             layer's scale, the learned one where it is trained. Filters are those on the
-            pixels, as the paper has them.
+            pixels, as in the paper.
 
     Returns:
         A float64 array `(size, size, channels, filters)`, or `(size, size, channels)`
@@ -82,7 +82,7 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
         ValueError: If `layer` is of another kind or not built, or `sigma0` is not a
             finite, positive number.
 
-    Guarantee: the layer's responses to within `2 epsilon` of the largest one; those
+    Guarantee: the layer's responses to within `2 epsilon` of the largest one. Responses
     that are cut off, at order 2 and less, are below `10 epsilon` of it.
 
     Example:
@@ -101,9 +101,9 @@ def effective_filters(layer: GaussDerConv, sigma0: float = 1.0) -> np.ndarray:
             "`layer` must be built for inputs of two spatial dimensions. "
             f"Received: layer={layer!r} with {layer.input_spec}"
         )
-    own = math.exp(_float64(layer.log_sigma)) if layer.trainable_sigma else layer.sigma
-    sigma = check_positive("sigma0", sigma0) * own
-    # The differences reach beyond the Gaussian that is cut off.
+    base = math.exp(_float64(layer.log_sigma)) if layer.trainable_sigma else layer.sigma
+    sigma = check_positive("sigma0", sigma0) * base
+    # The differences reach beyond the truncated Gaussian.
     radius = kernels.truncation_radius(sigma, layer.epsilon, dimensions=2)
     basis = basis_kernels(sigma, layer.order, radius + math.ceil(layer.order / 2))
     scaled = [kernels.multinomial(alpha) * basis[alpha] for alpha in layer.indices]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, aligned so that it can also be read as it is.
+    """A table in Markdown, aligned so that its source is readable too.
 
     Args:
         rows: The cells of each row. The first row is the header; the first column is

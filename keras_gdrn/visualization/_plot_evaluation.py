@@ -25,7 +25,7 @@ def plot_scale_generalization(
     """Accuracy against size factor, one curve for each model.
 
     Args:
-        results: For each model's name what `scale_generalization` returned.
+        results: Results of `scale_generalization`, by the names of the models.
         trained_at: Size factor of the training images, which is shaded.
         axes: Where to draw; by default in a new figure.
 
@@ -55,14 +55,14 @@ def plot_scale_generalization(
     # Above the curves, which may be anywhere.
     columns = _legend_columns(results)
     plot.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, frameon=False)
-    if axes is None:  # further rows of the legend leave the curves their height
+    if axes is None:  # more rows of the legend must not shrink the curves
         rows = math.ceil(len(results) / columns)
         figure.set_figheight(figure.get_figheight() + 0.22 * (rows - 1))
     return figure
 
 
 def _legend_columns(names: Iterable[str]) -> int:
-    """At most three, of names that a figure of the usual width has room for."""
+    """As many columns, at most three, as a figure of the usual width has room for."""
     line, marker = 76, 9  # characters
     lengths = [marker + len(name) for name in names]
     for columns in (3, 2):

@@ -10,9 +10,9 @@ from keras_gdrn.visualization._figures import draw_image, new_figure, size_label
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Inches: of an image with the gap around it, and of the title above a row.
+# Inches: an image with the gap around it, the gap, and the title above a row.
 CELL, GAP, TITLE = 1.05, 0.05, 0.25
-# Of an image next to activation maps, and of the color bar with its numbers.
+# Inches: an image next to activation maps, and the color bar with its numbers.
 SIDE, BAR = 1.4, 0.4
 
 
@@ -64,7 +64,7 @@ def plot_image_grid(rows: Iterable[Sequence[tuple[str, np.ndarray]]]) -> "Figure
     heights = [CELL + TITLE if any(title for title, _ in row) else CELL for row in rows]
     width, height = columns * CELL, sum(heights)
     figure, low = new_figure((width, height)), height
-    # In shares of the figure: a layout engine would leave more room below titles.
+    # In fractions of the figure: a layout engine would leave more room below titles.
     size = (CELL - GAP) / width, (CELL - GAP) / height
     for row, of_row in zip(rows, heights, strict=True):
         low -= of_row
@@ -83,7 +83,7 @@ def plot_activation_maps(
 ) -> "Figure":
     """Images, each with its activation maps: a row for each image.
 
-    Every map has colors of its own, from zero to its maximum, with a color bar.
+    Each map has its own color scale, from zero to its maximum, with a color bar.
 
     Source: Perzanowski & Lindeberg, Fig. activation-maps-stl10.
 
@@ -91,7 +91,7 @@ def plot_activation_maps(
         images: `(image, height, width, channel)` with values in [0, 1].
         maps: `(image, scale, height, width)`, as `activation_maps` returns them.
         sigma0: Initial scales of the maps, which are their titles.
-        names: For each image a title, such as its class.
+        names: A title for each image, such as its class.
 
     Returns:
         A figure.

@@ -50,14 +50,14 @@ def plot_effective_filters(
     """Learned filters: a row for each layer, with its name and the filters' size.
 
     White where a filter is zero, red where positive, blue where negative, each filter
-    with colors of its own.
+    on its own color scale.
 
     Source: Perzanowski & Lindeberg, Fig. learned-filters-standard-appendix.
 
     Args:
-        filters: For each layer's name what `effective_filters` returned, or a part of
-            it: `(size, size, …)`. Of more than `columns` filters as many are drawn,
-            at even distances in the array.
+        filters: Filters of `effective_filters`, or a part of them, `(size, size, …)`,
+            by the names of the layers. Of more than `columns` filters, that many are
+            drawn, evenly spaced in the array.
         columns: Largest number of filters in a row, at least 1.
 
     Returns:

@@ -49,7 +49,7 @@ LABELS = "y_test must be a number for each of .*x_test"
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"y_test": CLASSES}, r"must have x_train.* Found: \['y_test'\]"),
+        ({"y_test": CLASSES}, r"must have x_train.* Received: \['y_test'\]"),
         ({"x_test": GOOD[0, 0], "y_test": CLASSES}, r"x_test must be .* \(4, 1\)"),
         (
             {"x_test": GOOD[..., 4 * [0]], "y_test": CLASSES},
@@ -59,7 +59,7 @@ LABELS = "y_test must be a number for each of .*x_test"
         ({"x_test": GOOD, "y_test": [0, 1]}, LABELS),
         ({"x_test": GOOD, "y_test": np.eye(3)[:, 1:]}, LABELS),
         ({"x_test": GOOD, "y_test": [b"a"] * 3}, LABELS),
-        ({"x_test": GOOD, "y_test": [0, 1, -1]}, r"y_test must number .* \[-1\]"),
+        ({"x_test": GOOD, "y_test": [0, 1, -1]}, r"y_test must be class n.* \[-1\]"),
         ({"x_test": GOOD, "y_test": [0, 0.5, np.nan]}, r"y_test .* \[0\.5 nan\]"),
         ({"x_test": BAD, "y_test": CLASSES}, "x_test: values must be .* nan to nan"),
         ({"x_test": GOOD - 1, "y_test": CLASSES}, "x_test: .* from -1 to 0"),

@@ -103,7 +103,7 @@ def test_images_of_8_bits_and_endless_data(evaluate):
     [
         (lambda scores: scores * float("nan"), "not all finite"),
         (keras.layers.Reshape((1, 3)), r"Received: an output of shape \(7, 1, 3"),
-        (lambda scores: scores[:, :1], r"of two or more. .*shape \(7, 1\)"),
+        (lambda scores: scores[:, :1], r"two or more classes. .*shape \(7, 1\)"),
     ],
 )
 def test_what_are_no_scores(after, message):

@@ -135,7 +135,7 @@ def test_what_decides_the_result_is_in_the_settings(paper):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--figure poolings --start-from a", "--start-from is for a NAME"),
+        ("--figure poolings --start-from a", "--start-from needs a NAME"),
         ("digits_max --receptive-field nan", "argument --receptive-field"),
         ("digits_max --budget smoke --canvas 1", r"for an image of \(1, 1\) pixels"),
         ("--collect nope nor", "no results.json in nope, nor"),
@@ -252,7 +252,7 @@ def test_files_of_other_images(paper, tmp_path, dataset, split, shape, message):
 
 TEST = {"x_test": np.zeros((3, 40, 40, 1)), "y_test": [0, 1, 2]}
 TRAIN = {"x_train": TEST["x_test"], "y_train": TEST["y_test"]}
-NONE = r"one HDF5 file in .* must have the split 'test' at size factor 1.0. Found: \[\]"
+NONE = r"one HDF5 file in .* must have .* 'test' at size factor 1.0. Received: \[\]"
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_look_inside(script, main, small, tmp_path, monkeypatch):
     assert plot.call_args.kwargs == {"names": ["3"]}
     pictures = ("activation_maps.png", "effective_filters.png")
     assert all((tmp_path / picture).stat().st_size > 5000 for picture in pictures)
-    with pytest.raises(SystemExit, match="must know one of"):
+    with pytest.raises(SystemExit, match="recognizes no --classes"):
         main(module, "model.keras", "--classes", 7, "--out", ".")
 
 

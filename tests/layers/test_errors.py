@@ -197,7 +197,7 @@ def test_network_for_other_images(network, known, density):
 @pytest.mark.parametrize("network", [keras.layers.Dense(3), SpatialSelection()])
 def test_network_without_gaussian_derivatives(network):
     image = keras.Input((8, 8, 3))
-    with refuses("no layer of it is a Gaussian derivative layer"):
+    with refuses("it has no Gaussian derivative layer"):
         ScaleChannels(network, [1.0, 2.0])(image)
     with pytest.warns(UserWarning, match="of Gaussian derivative layers, and .* none"):
         ScaleChannels(network, [1.0, 2.0], density=None)(image)
@@ -231,5 +231,5 @@ def test_network_that_is_changed_once_it_is_built():
     layer = ScaleChannels(network, [1.0, 2.0])
     layer(zeros(1, 8, 8, 3))
     network.pop()
-    with refuses("network='sequential.*', whose layers are others now"):
+    with refuses("network='sequential.*', whose layers have changed"):
         layer(zeros(1, 8, 8, 3))

@@ -357,14 +357,14 @@ REFUSED = {
     "changes the size": lambda: network(
         (17, 17, 2), GaussDerConv(3, 1.0), layers.MaxPooling2D(2)
     ),
-    "looks at several pixels": lambda: network(
+    "combines several pixels": lambda: network(
         (17, 17, 2), layers.Conv2D(3, 3, padding="same"), GaussDerConv(3, 1.0)
     ),
-    "is a Gaussian derivative": lambda: network((17, 17, 2), layers.ReLU()),
-    "of a derived class": lambda: network(
+    "no Gaussian derivative": lambda: network((17, 17, 2), layers.ReLU()),
+    "is of a subclass": lambda: network(
         (17, 17, 2), GaussDerConv(3, 1.0), OwnConv(3, 2.0)
     ),
-    "of a grid of": lambda: network(
+    "for a grid of": lambda: network(
         (17, 17, 2),
         GaussDerConv(3, 1.0),
         layers.Flatten(),

@@ -104,7 +104,7 @@ def test_what_a_web_server_has(tmp_path):
         paths = np.array([str(path)] * 2).astype(dtype)
         assert_same(classify(model, paths), expected * 2)
     assert_same(classify(model, [content, path]), expected * 2)
-    with pytest.raises(ValueError, match="What was opened cannot be read as an image"):
+    with pytest.raises(ValueError, match="The opened file cannot be read as an image"):
         classify(model, b"no image")
 
 

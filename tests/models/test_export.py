@@ -38,7 +38,7 @@ def images(batch, shape=SHAPE):
 
 
 # The page makes files, and has each loaded by its own runtime.
-EXPORT, ANY_SIZE, SAVED_MODEL, ONNX, LITERT, WITH_SCALES = code("docs/export")
+EXPORT, ANY_SIZE, INT8, SAVED_MODEL, ONNX, LITERT, WITH_SCALES = code("docs/export")
 
 
 def run(block, file):
@@ -109,6 +109,17 @@ def test_unknown_size(kind, file, block, folder):
     free(images(1))  # ONNX wants a model that has been called
     free.export(file, format=kind, verbose=False)
     assert_any_size(run(block, "any"), model)
+
+
+@pytest.mark.parametrize("white", [1, 255])
+def test_int8(white, folder):
+    model = network()
+    x = np.round(images(20) * white) if white > 1 else images(20)
+    model.export("exported", verbose=False)
+    exec(INT8, {"images": x})
+    expected = model.predict(x, verbose=0)
+    error = run(LITERT, "int8")(x) - expected
+    assert 0 < np.abs(error).max() <= 0.1 * np.abs(expected).max()
 
 
 @of_other_runtimes

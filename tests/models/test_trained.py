@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.data import rescaled_arrays, stir_arrays
+from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import (
     ARCHITECTURES,
     Card,
@@ -205,6 +206,20 @@ def test_full_disk_leaves_the_network_that_was_there(small, tmp_path, monkeypatc
     assert after == before
 
 
+def test_a_network_of_two_scale_channels_stays_one(small, tmp_path):
+    network = small.get_layer("scale_channels").network
+    image = keras.Input((8, 8, 3))
+    near, far = (ScaleChannels(network, [scale])(image) for scale in (0.7, 1.4))
+    model = with_preprocess(keras.Model(image, near + far), Preprocess())
+    pool = keras.layers.GlobalAveragePooling1D()
+    save_to_preset(keras.Model(model.input, pool(model.output)), tmp_path / "shared")
+    loaded = from_preset(tmp_path / "shared")
+    assert len(loaded.weights) == len(model.weights)
+    x = np.random.default_rng(0).random((2, 8, 8, 3), "float32")
+    expected = keras.ops.mean(model(x), axis=1)
+    np.testing.assert_allclose(loaded(x), expected, rtol=1e-5)
+
+
 def test_what_is_saved_is_found_again(small, tmp_path):
     card = Card("drawn", "cc0-1.0", "train.py", {"1": 0.75}, 4, limits="all else")
     save_to_preset(keras.models.clone_model(small), tmp_path / "pets")  # is replaced
@@ -224,7 +239,7 @@ def test_what_is_saved_is_found_again(small, tmp_path):
     with h5py.File(weights) as file:
         assert "optimizer" not in file
     weights.write_bytes(weights.read_bytes() + b"more")
-    message = r"model\.weights\.h5 are damaged, or not those of the card"
+    message = r"model\.weights\.h5 are damaged or do not match their card"
     with pytest.raises(ValueError, match=message):
         from_preset(weights.parent)
     text = (tmp_path / "pets" / "README.md").read_text(encoding="utf-8")

@@ -102,7 +102,7 @@ def train_on_all_devices(folder: Path) -> None:
         np.testing.assert_allclose(weight, other, atol=3e-5)
     assert not np.allclose(weights[0], network().get_weights()[0], atol=1e-3)
     if DEVICES > 1:
-        message = "`model` that was built under"
+        message = "`model` must be built"
         with on_devices("all"), pytest.raises(ValueError, match=message):
             fit(alone, RECIPE, TRAINING)
 

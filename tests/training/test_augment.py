@@ -68,7 +68,7 @@ def test_how_many_are_changed_at_a_time_does_not_matter(monkeypatch):
     before = images(7)
     chances = np.random.default_rng(1).random((7, steps.NUMBERS))
     at_once = steps.augmented(before, chances, EVERYTHING)
-    monkeypatch.setattr(steps, "AT_HAND", 2 * before[0].size + 1)
+    monkeypatch.setattr(steps, "CACHED", 2 * before[0].size + 1)
     np.testing.assert_array_equal(steps.augmented(before, chances, EVERYTHING), at_once)
 
 
@@ -114,11 +114,11 @@ def test_the_same_in_a_pipeline(count, is_known):
     ("given", "message"),
     [
         (np.zeros((5, 5), "float32"), r"`images` must have shape .*shape=\(5, 5\)"),
-        (images(channels=4), "1 or 3 channels .* color jitter"),
+        (images(channels=4), "color jitter, .* 1 or 3 channels"),
         ((255 * images(2)).astype("uint8"), r"divide .* by 255 \(`.* / 255`\).*uint8"),
-        (255 * images(2), r"divide images of 8 bits by 255 \(`.* / 255`\)"),
-        (2 * images() - 1, "color jitter clips them"),
-        (images() + 0.5, "color jitter clips them"),
+        (255 * images(2), r"divide 8-bit images by 255 \(`.* / 255`\)"),
+        (2 * images() - 1, "color jitter, .* which it clips"),
+        (images() + 0.5, "color jitter, .* which it clips"),
     ],
 )
 def test_unfit_images(given, message):

@@ -135,9 +135,9 @@ def test_batches_that_are_too_few():
     [
         (PLAIN, 0, 255.0, r"divide .* by 255 .*Received: values up to 255"),
         (None, 0, np.nan, r"divide .* by 255 .*Received: values up to nan"),
-        (PLAIN, 1, -1, r"number the 10 classes .*Received: \[-1\.?\]"),
-        (None, 1, 10, r"number the 10 classes .*Received: \[10\.?\]"),
-        (JITTER, 0, -1.0, r"jitter clips .* lowest and highest value -1\.0 and 1\.0"),
+        (PLAIN, 1, -1, r"the 10 classes .*Received: \[-1\.?\]"),
+        (None, 1, 10, r"the 10 classes .*Received: \[10\.?\]"),
+        (JITTER, 0, -1.0, r"which it clips.* lowest and highest value -1\.0 and 1\.0"),
     ],
 )
 def test_unfit_values(augmentation, part, value, message):
@@ -159,7 +159,7 @@ def test_on_devices_batches_of_training_are_whole():
     message = r"`recipe.batch_size` and the number of images .*: 3 on 4 devices"
     with pytest.raises(ValueError, match=message):
         made_of(ARRAYS, PLAIN, 3, devices=4)
-    message = r"8 devices share out .*`drop_remainder=True`.*Received: 12 images"
+    message = r"divisible by 8 devices .*`drop_remainder=True`.*a batch of 12 images"
     for augmentation in (PLAIN, None):
         batches = made_of(Loader(), augmentation, devices=8)
         with pytest.raises(ValueError, match=message):

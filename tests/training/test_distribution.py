@@ -42,7 +42,7 @@ def test_what_would_not_distribute():
 
 @pytest.mark.parametrize("count", [0, 1.5, 2, "some"])
 def test_unfit_numbers_of_devices(count):
-    message = rf"`count` must be 'all' or that of .*'cpu:0'.*count={count!r}"
+    message = rf"`count` must be 'all' or a number of .*'cpu:0'.*count={count!r}"
     with pytest.raises(ValueError, match=message):
         on_devices(count)
 

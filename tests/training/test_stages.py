@@ -83,7 +83,7 @@ def test_a_callback_may_end_a_stage_of_any_model(tmp_path):
 
 
 def test_stages_are_refused():
-    message = "`stages` must be one or more, each with a name.* Received: stages with"
+    message = "`stages` must be one or more, with different .*Received: stages with"
     for stages in ([], [ONE, ONE]):
         with pytest.raises(ValueError, match=message):
             train(network(), stages)

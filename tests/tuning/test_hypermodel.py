@@ -173,16 +173,16 @@ JUDGES = {"validation_data": (X[:3], Y[:3])}
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ((X, Y), {}, "`validation_data`, or `valid.*=0.0 of 24 .* no valid"),
-        ((X, Y), {"validation_split": 1.5}, "one of them.*=1.5 of 24 images"),
-        ((X, Y), {"validation_split": 0.99}, "leave some to train.*=0.99"),
+        ((X, Y), {}, "`validation_data` or `valid.*=0.0 of 24 .* no valid"),
+        ((X, Y), {"validation_split": 1.5}, "Either .*=1.5 of 24 images"),
+        ((X, Y), {"validation_split": 0.99}, "images to train.*=0.99"),
         ((X, Y), JUDGES | HALF, "and also validation_d"),
         ((print,), HALF, "of arrays.* of a builtin"),
         ((X[:3], Y[:2]), HALF, "as many labels as image"),
         ((X, Y), {"validation_data": (X[:, :8], Y)}, "24, 8, 12, 1"),
         ((X, Y), {"validation_data": {2.0: (X + 255, Y)}}, "factor 2"),
-        ((X, Y + 1), JUDGES, r"number the 3 classes.*\[3"),
-        ((print, Y), JUDGES, "`data` must be arrays"),
+        ((X, Y + 1), JUDGES, r"the 3 classes .*\[3"),
+        ((print, Y), JUDGES, "`data` must be a tuple of arrays"),
         ((X, Y), JUDGES | {"batch_size": 0}, "`batch_size` must be"),
     ],
 )

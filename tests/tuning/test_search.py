@@ -97,7 +97,7 @@ def test_interrupted_search_finds_the_same(command, monkeypatch, capsys):
     whole = found("whole")
     begun, interrupted = [], ["0", "1"]
     assert found("parts") == [whole[0], (whole[1][0], None)]
-    assert "Interrupted; the same command goes on" in capsys.readouterr().out
+    assert "Interrupted; the same command resumes" in capsys.readouterr().out
     assert found("parts") == whole
     assert begun == ["0", "1", "1"]
 
@@ -133,11 +133,11 @@ def test_search_on_ray_is_asked_for(given, expected, command, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--max-trials", 0), "must be positive. Received: 0"),
-        (("--objective", "val_accuracy", "--factors", 2), "which --factors must"),
-        (("--gpus", 1), "are for --parallel or --ray"),
+        (("--max-trials", 0), "must be finite and positive. Received: 0"),
+        (("--objective", "val_accuracy", "--factors", 2), "factor 1 in --factors"),
+        (("--gpus", 1), "need --parallel or --ray"),
         (("--dataset", "mnist", "--data-dir", "none"), "mnist has not been prepared"),
-        (("--only", "ratoi"), r"Received: ['ratoi']"),
+        (("--only", "ratoi"), "Received: ['ratoi']"),
     ],
 )
 def test_options_that_do_not_fit(command, given, message, tmp_path, capsys):

@@ -75,7 +75,7 @@ def test_only_some_are_searched():
     assert space.scale_pooling == SearchSpace().scale_pooling
     assert space.blocks == (3,)  # the middle one
     assert space.learning_rate == (0.01,)  # the paper's
-    with pytest.raises(ValueError, match=r"must be of .*Received: \['ratoi'\]"):
+    with pytest.raises(ValueError, match=r"must be in .*Received: \['ratoi'\]"):
         space.only("ratoi")
 
 
