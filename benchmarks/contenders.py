@@ -1,4 +1,4 @@
-"""What the package's layer is compared with: the same function, evaluated otherwise."""
+"""Alternatives to the package's layer: the same function, evaluated otherwise."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from keras import ops
 from keras_gdrn import kernels
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
 
-# The inside: networks of the layers here differ from the package's in nothing but how a
+# Private, so that networks of the layers here differ from the package's only in how a
 # layer is evaluated.
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.models import gauss_der_resnet
@@ -70,18 +70,18 @@ def plain_conv(filters, sigma, activation=None):
 
 
 def plain_normalization():
-    """Keras' own layer, which on TensorFlow is many operations."""
+    """Keras' own layer, which takes many operations on TensorFlow."""
     return keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5)
 
 
 def network_contenders(settings, batch: int) -> dict:
-    """Functions that build a network, and the number of images that it is given.
+    """Functions that build a network, and the number of images that it gets.
 
     The 3×3 network gets as many images as there are passes of all scale channels.
 
     Args:
-        settings: An `Architecture`. Of its options, the zero-order term and separable
-            blocks are those of the package's networks only.
+        settings: An `Architecture`. Only the package's networks use its zero-order term
+            and separable blocks.
     """
     arguments = dataclasses.asdict(settings)
     whole = {**arguments, "receptive_field": None}
@@ -104,7 +104,7 @@ def plain_network(settings) -> keras.Model:
 
 
 def paper_network(settings) -> keras.Model:
-    """On whole maps of pixels."""
+    """The paper's scheme, on whole maps of pixels."""
     channel = residual_network(settings, PaperConv)
     image = keras.Input(settings.input_shape)
     scores = ScaleChannels(channel, settings.sigma0, density=None)(image)

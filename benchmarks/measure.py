@@ -11,7 +11,7 @@ import numpy as np
 
 
 def layer_step(layer, shape, xla: bool, inference: bool = False):
-    """On TensorFlow: forward, and in training gradients for input and weights."""
+    """A TensorFlow step: forward and, in training, gradients of input and weights."""
     import tensorflow as tf
 
     x = tf.random.normal(shape)
@@ -31,7 +31,7 @@ def layer_step(layer, shape, xla: bool, inference: bool = False):
 
 
 def model_step(model, images, labels, xla: bool):
-    """As by `training.fit`, which builds the optimizer before the first step.
+    """A step as in `training.fit`, which builds the optimizer before the first.
 
     Built in the first step, it makes TensorFlow trace that step twice.
     """
@@ -88,5 +88,5 @@ def print_header(*cells: str) -> None:
 
 
 def print_row(*cells: str) -> None:
-    """At once, as the next row may take long."""
+    """Prints a row at once, as the next may take long."""
     print("| " + " | ".join(cells) + " |", flush=True)

@@ -1,4 +1,4 @@
-"""Times the package against what else one could do. One command, tables with ratios.
+"""Times the package against alternatives. One command, tables with ratios.
 
     python benchmarks/run.py                      # everything, about half an hour
     python benchmarks/run.py layers --xla
@@ -7,8 +7,8 @@
     python benchmarks/run.py one --name GaussDerResNet     # memory, and the first step
 
 Ratios are medians over interleaved pairs within one process and can be compared between
-machines; seconds cannot. Peak memory is that of a process that runs nothing else,
-less what it holds before the network is made.
+machines; seconds cannot. Peak memory is that of a process that runs nothing else, minus
+what it holds before the network is built.
 """
 
 import argparse
@@ -36,8 +36,8 @@ LAYERS = {
     "dense kernels": contenders.DenseConv,
 }
 DENSE_UP_TO = 2.0  # they take minutes at coarser scales
-ONE = "one pass of it"
-# The network of STIR, which looks for objects anywhere, and all others by name.
+ONE = "one pass of 3×3"
+# The network of STIR, for objects at any position, and all others by name.
 PRESETS = {
     "anywhere": dataclasses.replace(
         ARCHITECTURES["digits"],
@@ -50,7 +50,7 @@ PRESETS = {
     ),
     **ARCHITECTURES,
 }
-# The same of every preset and batch.
+# The same names for every preset and batch.
 NETWORKS = list(contenders.network_contenders(ARCHITECTURES["digits"], batch=1))
 
 
@@ -103,7 +103,7 @@ def benchmark_network(arguments) -> None:
 
 
 def benchmark_one(arguments) -> None:
-    """What is of a process by itself."""
+    """Construction, first step and memory, which need a separate process."""
     (name,), before = arguments.name, measure.peak_gigabytes()
     begin = time.perf_counter()
     step = network_step(name, arguments)
@@ -139,7 +139,7 @@ def parsed_arguments():
     add("--size", type=count, default=64)
     arguments = parser.parse_args()
     if arguments.what == "one" and len(arguments.name or ()) != 1:
-        parser.error(f"one network is named by --name, one of {NETWORKS}")
+        parser.error(f"`one` needs --name with one of {NETWORKS}")
     return arguments
 
 

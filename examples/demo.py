@@ -2,10 +2,10 @@
 
     python examples/demo.py
 
-A network of 24 thousand weights learns 36 emoji of 17 to 32 pixels, anywhere on images
-of 64x64, at the two scales that suit them, and is tested at sizes up to 64, at six
-scales with the same weights. Beside it are the accuracies that the authors of the
-benchmark published of eleven other networks (arXiv 2211.10288).
+A network of 24 000 parameters learns 36 emoji of 17 to 32 pixels, at the two scales
+that suit them. With the same weights at six scales, it is tested on emoji of up to 64
+pixels, at any position on images of 64x64. For comparison, there are the accuracies of
+eleven other networks that the authors published (arXiv 2211.10288).
 
 Writes a table and three pictures to runs/demo. All sizes, scenarios and data sets:
 benchmarks/studies/stir.py.
@@ -16,7 +16,7 @@ import os
 import time
 from pathlib import Path
 
-# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow prints several lines of errors on a machine without a GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
@@ -47,10 +47,10 @@ TRAINED, TESTED = STIR_SCENARIOS[1], (17, 20, 24, 28, 32, 40, 48, 56, 64)
 
 @errors_in_one_line()
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Trained on small emoji.")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/demo"))
-    parser.add_argument("--quick", action="store_true", help="only see that it runs")
+    parser.add_argument("--quick", action="store_true", help="only check that it runs")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -68,7 +68,7 @@ def main() -> None:
         head_initializer="he_uniform",
     )
     small = TRAINED[::8] if options.quick else TRAINED
-    # What is black around them is left out, which saves time.
+    # The black around them is cropped, which saves time.
     images = stir_arrays("emoji", "train", small, side=SIDE, seed=options.seed)
     fit(network, recipe, images, seed=options.seed, verbose=2)
     # The same weights at all six scales, for larger images.
@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def curves(others: dict, sizes: tuple[int, ...], accuracies: np.ndarray) -> Figure:
-    """Accuracy against size, over that of the published networks in gray."""
+    """Accuracy against size, with the published networks in gray."""
     figure = Figure((6, 3.6), dpi=100, layout="constrained")
     plot = figure.subplots()
     plot.axvspan(TRAINED[0], TRAINED[-1], color="0.92", lw=0)

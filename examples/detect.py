@@ -5,7 +5,7 @@
 The scale channels have no spatial selection: a map of scores for each class at each
 scale. An object is a maximum over positions and scales; the scale gives its size. In
 training, the target is 1 where an object is, at the scale of its size. Prints precision
-and recall, at sizes that training showed, at others, and on a large image.
+and recall at sizes of the training, at others, and on a large image.
 """
 
 import argparse
@@ -26,16 +26,16 @@ from keras_gdrn.models import with_input_shape
 
 CANVAS = 64  # pixels
 SIGMA0 = (1.0, 1.4, 2.0, 2.8)
-SIZE = 10  # of the objects that σ_0 = 1 stands for, in pixels
+SIZE = 10  # of objects at σ_0 = 1, in pixels
 TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
-THRESHOLD = 0.3  # of the probability: the focal loss is cautious
+THRESHOLD = 0.3  # of the probability, which is low with the focal loss
 NEIGHBORHOOD = (3, 9, 9, 2 * len(SHAPES) - 1)  # scales, pixels, pixels, all classes
 
 
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenes", type=positive(int), default=600, help="to train on")
+    parser.add_argument("--scenes", type=positive(int), default=600, help="in training")
     parser.add_argument("--tests", type=positive(int), default=60, help="of each size")
     parser.add_argument("--epochs", type=positive(int), default=2)
     parser.add_argument("--large", type=positive(int), default=1024, metavar="PIXELS")
@@ -75,7 +75,7 @@ def detector(widths=(8, 12, 12), ratio=1.5) -> keras.Model:
     model = keras.Model(image, ScaleChannels(channel, SIGMA0)(image))
     loss = keras.losses.BinaryFocalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(0.01), loss)
-    # Else TensorFlow traces the first step twice.
+    # Otherwise TensorFlow traces the first step twice.
     model.optimizer.build(model.trainable_variables)
     return model
 
@@ -96,7 +96,7 @@ def targets(scenes: Scenes) -> np.ndarray:
 
 
 def found_objects(scores: np.ndarray) -> list[Shape]:
-    """The maxima of `(scale, y, x, class)` scores that are probable enough."""
+    """The maxima of `(scale, y, x, class)` scores above the threshold."""
     best = scores == maximum_filter(scores, NEIGHBORHOOD)
     best &= expit(scores) > THRESHOLD
     return [
@@ -106,7 +106,7 @@ def found_objects(scores: np.ndarray) -> list[Shape]:
 
 
 def precision_and_recall(found, true) -> tuple[float, float]:
-    """Right are class, size (within √2) and position (within a quarter of the size)."""
+    """Correct are class, size (within √2) and position (within 1/4 of the size)."""
     right = sum(
         any(is_same(one, other) for one in answers)
         for answers, scene in zip(found, true, strict=True)

@@ -18,7 +18,7 @@ import os
 import time
 from pathlib import Path
 
-# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow prints several lines of errors on a machine without a GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--density", type=float, default=1.0, help="samples per σ")
     parser.add_argument("--out", type=Path, default=Path("runs/digits"))
-    parser.add_argument("--quick", action="store_true", help="only see that it runs")
+    parser.add_argument("--quick", action="store_true", help="only check that it runs")
     options = parser.parse_args()
     out = options.out
     out.mkdir(parents=True, exist_ok=True)
@@ -108,8 +108,8 @@ def plain_resnet() -> keras.Model:
         y = conv_bn(layers.ReLU()(x), filters, strides=strides)
         y = conv_bn(layers.ReLU()(y), filters)
         if strides > 1 or x.shape[-1] != filters:
-            # Not a strided convolution, the same otherwise: the gradient of one of
-            # 1x1 destroys memory in TensorFlow 2.21 on processors with AVX-512.
+            # Instead of a strided 1x1 convolution, which is the same: its gradient
+            # corrupts memory in TensorFlow 2.21 on processors with AVX-512.
             x = conv_bn(layers.MaxPooling2D(1, strides)(x), filters, size=1)
         x = layers.add([x, y])
     x = layers.GlobalAveragePooling2D()(layers.ReLU()(x))

@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
     add("--limit", type=count, help="test images of each size")
     add("--canvas", type=count, help="side of the images in pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--download", action="store_true", help="download the data, if need be")
+    add("--download", action="store_true", help="download the data if needed")
     add("--out", type=Path, default=Path("runs/evaluate"))
     return parser.parse_args()
 

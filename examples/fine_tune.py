@@ -2,9 +2,9 @@
 
     python examples/fine_tune.py
 
-The images are of one size, about that of the digits; the test is at sizes from a half
-to twice as large. The same network, trained from the beginning on the same images, is
-there to compare.
+The training images have one size, about that of the digits; the test has sizes from
+half to twice as large. For comparison, the same network is trained from scratch on the
+same images.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from keras_gdrn.models import from_preset
 from keras_gdrn.training import Recipe, fit
 from keras_gdrn.visualization import markdown_table
 
-SIZE, FACTORS = 18, (0.5, 0.71, 1, 1.41, 2)  # pixels, times as large
+SIZE, FACTORS = 18, (0.5, 0.71, 1, 1.41, 2)  # pixels, size factors
 
 
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--images", type=positive(int), default=60, help="to train on")
+    parser.add_argument("--images", type=positive(int), default=60, help="for training")
     parser.add_argument("--tests", type=positive(int), default=100, help="of each size")
     parser.add_argument("--epochs", type=positive(int), default=6)
     options = parser.parse_args()
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def tuned(trained: bool, data: tuple, epochs: int) -> keras.Model:
-    """The network with a new last layer, all of it trained."""
+    """The network with a new last layer, after training all its layers."""
     keras.utils.set_random_seed(0)
     model = from_preset("digits", trained, SHAPES, input_shape=(64, 64, 1))
     fit(model, Recipe(epochs, 10, learning_rate=0.003), data, verbose=2)

@@ -1,14 +1,14 @@
-"""Looks inside a trained network: its filters, and where each scale answers.
+"""Draws a trained network: its filters, and its activation maps at three scales.
 
     python examples/look_inside.py digits
     python examples/look_inside.py runs/mnist/model.keras --dataset mnist --out pictures
     python examples/look_inside.py runs/stl10_average-full/model.keras --dataset stl10 \
         --classes bird car dog monkey ship
 
-draws to the folder `--out`, as in Sec. A.6, the effective filters of each layer at
-σ_0 = 1 (effective_filters.png), and, as in Sec. 8, for the first test image of each
-class that the network gets right the maps from which it answers, at three initial
-scales (activation_maps.png).
+writes two pictures to the folder `--out`. effective_filters.png has the effective
+filters of each layer at σ_0 = 1, as in Sec. A.6. activation_maps.png has the activation
+maps of the first correctly classified test image of each class, at three initial
+scales, as in Sec. 8.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from keras_gdrn.visualization import (
 )
 
 SIGMA0 = (0.5, 1.0, 2.0)
-SEARCHED = 100  # images among which each class is looked for
+SEARCHED = 100  # test images
 
 
 @errors_in_one_line()
@@ -60,7 +60,7 @@ def main() -> None:
     names = DATASETS[options.dataset].class_names
     wanted = options.classes or names[:5]
     if not set(wanted) <= set(names):
-        parser.error(f"--classes are some of {names}")
+        parser.error(f"--classes must be among {names}")
     images, labels = rescaled_arrays(
         options.dataset, "test", limit=SEARCHED, data_dir=options.data_dir
     )
@@ -69,7 +69,7 @@ def main() -> None:
     of_classes = (correct & (labels == names.index(name)) for name in wanted)
     chosen = [int(np.argmax(found)) for found in of_classes if found.any()]
     if not chosen:
-        raise ValueError(f"The network must know one of {wanted}; it knows none.")
+        raise ValueError(f"The network recognizes no --classes. Received: {wanted}")
     images, labels = images[chosen], labels[chosen]
     maps = activation_maps(model, images, labels, SIGMA0, batch_size=1)
     shown = [names[label] for label in labels]

@@ -4,8 +4,8 @@
     python examples/make_trained.py runs/digits-small digits --out /tmp/trained
 
 The run is a folder of `paper/reproduce.py`; NAME is the architecture, which must be the
-run's. Its accuracies are those of the run; what is measured here is how much of them is
-left of images that are moved off the center.
+run's. The accuracies are those of the run; only the accuracy on images shifted off the
+center is measured here.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def main() -> None:
     test, data = record["experiment"], DATA[name]
     images = test["test_limit"] or info.size("test")
     seen = test["test_canvas"] or side
-    if seen > side:  # than the images of the data set
+    if seen > side:  # than the data set's images
         data += f", extended to {seen}×{seen} pixels"
     pairs = zip(factors, accuracies, strict=True)
     around = {"canvas": side + 2 * max(SHIFTS), "limit": min(SHIFT_IMAGES, images)}

@@ -3,10 +3,11 @@
     python examples/own_data.py photos --start-from cifar10
 
 `photos` has a subfolder of JPEG, PNG, BMP or GIF files for each class. About a fifth is
-held out for the test, by the pixels. Each image becomes a square of `--side` pixels in
-training, and of half to twice as many in the test. One scale channel is trained first,
-then six; `--start-from` takes over a trained network but for its last layer. To `--out`
-go model.keras, for predict.py, and pictures. Interrupted, the same command goes on.
+held out for the test, by a hash of the pixels. Each image becomes a square of `--side`
+pixels in training, and of half to twice as many in the test. One scale channel is
+trained first, then six; `--start-from` uses a trained network except its last layer.
+`--out` gets model.keras, for predict.py, and pictures. After an interruption, the same
+command resumes.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def main() -> None:
         model = models.with_input_shape(models.with_classes(given, classes), shape)
     else:
         of = (shape, len(classes), options.widths, options.ratio, models.SIX_SCALES)
-        # "max": objects need not be in the middle.
+        # "max" finds objects at any position.
         model = models.gauss_der_resnet(*of, scale_dropout=0.2, spatial_selection="max")
     model = models.with_preprocess(model, models.Preprocess(classes, side))
     stages = [Stage("one_channel", Recipe(options.epochs, batch_size=32), (1.0,))]
@@ -52,7 +53,7 @@ def main() -> None:
     model = train_in_stages(model, stages, train, out=out, seed=options.seed)
     with replacing(out / "model.keras") as partial:
         model.save(partial)
-    print(f"Test on the {held_out.sum()} images that were held out")
+    print(f"Test on the {held_out.sum()} held-out images")
     tests = {f: (resized(images[held_out], f), labels[held_out]) for f in SIZE_FACTORS}
     model = models.with_input_shape(model, (None, None, channels))  # of any size
     found = scale_selection_histogram(model, tests, batch_size=8)
@@ -67,10 +68,10 @@ def main() -> None:
 
 
 def read(folder: Path, side: int, channels: int) -> tuple:
-    """Classes, images `(N, side, side, channels)` uint8, labels, which are held out."""
+    """Classes, images `(N, side, side, channels)` uint8, labels, held-out mask."""
     names = (path.name for path in folder.iterdir() if path.is_dir())
     classes = sorted(name for name in names if name[0] != ".")
-    "".join(classes).encode()  # an error at once for names that no file can hold
+    "".join(classes).encode()  # an error at once for names that are not UTF-8
     found = []
     for file in sorted(folder.glob("*/**/*")):
         parts = file.relative_to(folder).parts
@@ -81,7 +82,7 @@ def read(folder: Path, side: int, channels: int) -> tuple:
         except ValueError as error:  # damaged, or of too many pixels
             print(f"left out: {error}")
             continue
-        # BOX takes the mean of what becomes a pixel: large photos do not alias.
+        # BOX averages the area of each new pixel, so that large photos do not alias.
         image = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
         image = ImageOps.fit(image, (side, side), Image.Resampling.BOX)
         held_out = hashlib.sha256(pixels.tobytes()).digest()[0] % 5 == 0
@@ -98,7 +99,7 @@ def read(folder: Path, side: int, channels: int) -> tuple:
 
 
 def resized(images: np.ndarray, factor: float) -> np.ndarray:
-    """Images in [0, 1] at a size factor; they were read at that of 2."""
+    """Images in [0, 1] at a size factor; they were read at size factor 2."""
     return np.clip(imresize(images.astype("float32"), factor / 2) / 255, 0, 1)
 
 
@@ -111,7 +112,7 @@ def parse() -> argparse.Namespace:
     add("--widths", type=count, nargs="+", default=[16, 16, 24, 24, 32])
     add("--ratio", type=positive(float), default=1.25, help="of successive scales")
     add("--start-from", help="a trained network, as from_preset takes it")
-    add("--epochs", type=count, default=20, help="of one channel; of six a quarter")
+    add("--epochs", type=count, default=20, help="of one channel; a quarter for six")
     add("--seed", type=int, default=0)
     add("--out", type=Path, default=Path("runs/own_data"))
     return parser.parse_args()

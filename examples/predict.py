@@ -1,11 +1,11 @@
-"""Asks a trained network about image files: class, probability and selected scale.
+"""Classifies image files: class, probability and selected scale.
 
     python examples/predict.py cifar10 cat.jpg dog.png
     python examples/predict.py runs/own_data/model.keras cat.jpg dog.png
 
 The network is one that comes with the package, a folder of `save_to_preset`, a `.keras`
-file or hf://user/name. Those of own_data.py know the names of their classes and the
-size of their images; for any other they are options.
+file or hf://user/name. Networks of own_data.py store the names of their classes and the
+size of their images; for any other these are options.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main() -> None:
     for path in options.images:
         try:
             (answer,) = classify(model, [path], options.object_size)
-        except ValueError as error:  # the other files go on
+        except ValueError as error:  # go on with the other files
             errors.append(str(error))
             continue
         top = ", ".join(f"{name} {100 * share:.1f} %" for name, share in answer.top)
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def printable(text: str) -> str:
-    """Text with escapes for what is not UTF-8, as names of files may be."""
+    """Text with escapes for what is not UTF-8, as in some file names."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -49,10 +49,10 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("model", help="name, folder, .keras file or hf://user/name")
     add("images", nargs="+", help="image files")
-    add("--object-size", type=positive(float), help="pixels; by default the image's")
+    add("--object-size", type=positive(float), help="in pixels; by default the image's")
     add("--side", type=positive(int), help="pixels of an image in training")
     add("--classes", nargs="+", help="names of the classes, with --side")
-    add("--extension", choices=("zero", "mirror"), default="mirror", help="around it")
+    add("--extension", choices=("zero", "mirror"), default="mirror", help="of images")
     return parser.parse_args()
 
 

@@ -3,7 +3,7 @@
     python examples/segment.py
 
 trains on synthetic scenes and prints the intersection over union for each class, at
-sizes that training showed, at others, and on a large image. The scale channels have no
+sizes of the training, at others, and on a large image. The scale channels have no
 spatial selection: their maps are pooled over scale, pixel by pixel.
 """
 
@@ -33,7 +33,7 @@ TRAINING_SIZES, TEST_SIZES = (14, 20), (10, 14, 20, 28)
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenes", type=positive(int), default=600, help="to train on")
+    parser.add_argument("--scenes", type=positive(int), default=600, help="in training")
     parser.add_argument("--tests", type=positive(int), default=60, help="of each size")
     parser.add_argument("--epochs", type=positive(int), default=2)
     parser.add_argument("--large", type=positive(int), default=1024, metavar="PIXELS")
@@ -76,13 +76,13 @@ def segmentation_network() -> keras.Model:
     model = keras.Model(image, ScalePooling("max")(maps))
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(0.01), loss)
-    # Else TensorFlow traces the first step twice.
+    # Otherwise TensorFlow traces the first step twice.
     model.optimizer.build(model.trainable_variables)
     return model
 
 
 def intersection_over_union(found: np.ndarray, true: np.ndarray) -> np.ndarray:
-    """Of each class, over all scenes together."""
+    """Intersection over union of each class, over all scenes together."""
     axes = (0, 1, 2)
     return (found & true).sum(axes) / np.maximum(1, (found | true).sum(axes))
 

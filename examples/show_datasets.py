@@ -1,4 +1,4 @@
-"""Draws a rescaled data set: its classes in training and at size factor 2, one at all.
+"""Draws a rescaled data set: all classes at two size factors, one at all factors.
 
     python examples/show_datasets.py --dataset digits
     python examples/show_datasets.py --dataset cifar10 --download --out pictures
@@ -18,7 +18,7 @@ from keras_gdrn.commands import errors_in_one_line, save_figure
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.visualization import plot_image_grid, size_label
 
-# Enough of any of the data sets to find each class among them.
+# Images; enough to find each class of any data set.
 SEARCHED = 200
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     )
     parser.add_argument("--dataset", choices=list(DATASETS), required=True)
     parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
-    parser.add_argument("--download", action="store_true", help="if need be")
+    parser.add_argument("--download", action="store_true", help="if needed")
     parser.add_argument("--out", type=Path, default=Path("runs/datasets"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

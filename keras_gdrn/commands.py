@@ -1,6 +1,6 @@
-"""For commands: how one ends when a file, a folder, an option or the disk is at fault.
+"""Helpers for commands: errors in one line, files written completely or not at all.
 
-Those in `examples`, `tuning` and `benchmarks` are made with it; so can be one's own.
+Those in `examples`, `tuning` and `benchmarks` use them; so can yours.
 """
 
 import argparse
@@ -24,22 +24,22 @@ __all__ = [
     "write_text",
 ]
 
-# In the errors of HDF5, of which some are `RuntimeError`.
+# In the errors of HDF5, some of which are `RuntimeError`.
 _FULL_DISK = re.compile(r"No space left|errno = 28\b|file write failed")
 
 
 @contextlib.contextmanager
 def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
-    """Decorates a `main`: it ends with one line, not a traceback, at a user's mistake.
+    """Decorate a `main` to end with one line, not a traceback, at a user's mistake.
 
     Args:
-        *others: Further errors that end so, besides `OSError`, `ValueError`,
-            `FloatingPointError`, which is a loss that is not finite, and the
-            `RuntimeError` of HDF5 on a full disk.
+        *others: Further errors to treat so, besides `OSError`, `ValueError`,
+            `FloatingPointError` (a loss that is not finite) and the `RuntimeError` of
+            HDF5 on a full disk.
 
     Returns:
-        A decorator, or a context, that ends with `SystemExit`: the message of the error
-        and the exit status 1.
+        A decorator, or a context manager, that ends with `SystemExit`: the message of
+        the error and the exit status 1.
 
     Example:
 
@@ -58,7 +58,7 @@ def errors_in_one_line(*others: type[Exception]) -> Iterator[None]:
 
 
 def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
-    """The type of an option of `argparse` that is a finite, positive number.
+    """The type of an `argparse` option that is a finite, positive number.
 
     Args:
         kind: `int` or `float`.
@@ -74,7 +74,9 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
     def number(text: str) -> float:
         value = kind(text)
         if not 0 < value < math.inf:
-            raise argparse.ArgumentTypeError(f"must be positive. Received: {text}")
+            raise argparse.ArgumentTypeError(
+                f"must be finite and positive. Received: {text}"
+            )
         return value
 
     return number
@@ -82,14 +84,14 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A context for writing a file so that it appears completely or not at all.
+    """Write a file so that it appears completely or not at all.
 
     Args:
-        path: The file. If it is there, it stays as it is until the context ends.
+        path: The file. An existing one stays as it is until the context ends.
 
     Returns:
-        A context with the path to write to, `partial-<name>` in the same folder, which
-        takes the file's place at the end; not if there is an error.
+        A context manager with the path to write to, `partial-<name>` in the same
+        folder. At the end it replaces the file, unless there is an error.
 
     Example:
 
@@ -106,7 +108,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file of text, in UTF-8, completely or not at all.
+    """Write a text file, in UTF-8, completely or not at all.
 
     Args:
         path: The file, which is replaced.
@@ -121,7 +123,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Saves a figure of `visualization` completely or not at all.
+    """Save a figure of `visualization` completely or not at all.
 
     Args:
         figure: A `matplotlib.figure.Figure`.

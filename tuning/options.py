@@ -1,4 +1,4 @@
-"""What a search can be asked for."""
+"""The options of a search."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ TUNERS = {
 OBJECTIVES = ("val_accuracy", "val_mean_accuracy", "val_min_accuracy")
 SPACES = {
     "paper": None,  # the default for the size of the images
-    # What two cores can train.
+    # For two CPU cores.
     "small": SearchSpace(
         ratio=(1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6),
         blocks=(2, 3, 4),
@@ -46,22 +46,22 @@ def parse(description: str) -> argparse.Namespace:
     add("--factors", type=float, nargs="+", default=factors, help="size factors")
     add("--max-trials", type=count, default=8)
     add("--epochs", type=count, default=4, help="of a trial; hyperband: at most")
-    add("--single-scale-epochs", type=int, default=4, help="first, of one channel")
-    add("--limit", type=count, help="training images")
-    add("--validation-limit", type=count, default=500, help="of each size")
+    add("--single-scale-epochs", type=int, default=4, help="first, of one scale")
+    add("--limit", type=count, help="number of training images")
+    add("--validation-limit", type=count, default=500, help="images of each size")
     add("--canvas", type=count, help="side of the images in pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="folder of the search")
     add("--seed", type=int, default=0)
     add("--parallel", type=count, metavar="N", help="trials at the same time")
-    add("--ray", metavar="ADDRESS", help="of a Ray cluster, or auto")
+    add("--ray", metavar="ADDRESS", help="address of a Ray cluster, or auto")
     add("--cpus", type=float, help="CPU cores of a trial, with --parallel or --ray")
-    add("--gpus", type=float, help="the same, GPUs; a fraction shares one")
+    add("--gpus", type=float, help="GPUs of a trial; a fraction shares one")
     options = parser.parse_args()
     on_ray = options.parallel or options.ray
     if not on_ray and (options.cpus, options.gpus) != (None, None):
-        parser.error("--cpus and --gpus are for --parallel or --ray")
+        parser.error("--cpus and --gpus need --parallel or --ray")
     if options.objective == "val_accuracy" and 1.0 not in options.factors:
-        parser.error("val_accuracy is of size factor 1, which --factors must contain")
+        parser.error("val_accuracy needs size factor 1 in --factors")
     options.out = options.out or Path(f"runs/search-{options.dataset}-{options.tuner}")
     return options

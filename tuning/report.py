@@ -10,7 +10,7 @@ _SHOWN = 10
 
 
 def trained_trials(tuner: keras_tuner.Tuner) -> list[Trial]:
-    """Those that have not failed, the best first."""
+    """The trials that have not failed, the best first."""
     best_first = tuner.oracle.get_best_trials(len(tuner.oracle.trials))
     return [trial for trial in best_first if trial.status == "COMPLETED"]
 

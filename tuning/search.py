@@ -4,20 +4,20 @@
     python tuning/search.py --dataset mnist --data-dir data --tuner bayesian \\
         --max-trials 30 --limit 5000
 
-The first takes some minutes on two cores. The folder `--out` (by default
+The first takes some minutes on two CPU cores. The folder `--out` (by default
 `runs/search-<dataset>-<tuner>`) gets the trials, a table of the best ones (trials.md),
 pictures of all (trials.png) and the best network, which examples/evaluate.py tests:
 
     python examples/evaluate.py runs/search-digits-random/model.keras --dataset digits
 
-Interrupted by Ctrl-C, it writes what there is so far. The same command goes on, and
-with more `--max-trials` after the end. By default each trial trains one scale channel,
-and tests the network with all of them that is made from it; `--single-scale-epochs`
-below `--epochs` trains that too.
+After Ctrl-C, it writes the results so far. The same command resumes the search, also
+after the end with more `--max-trials`. By default each trial trains one scale channel,
+and tests the network with all channels at its weights; `--single-scale-epochs` below
+`--epochs` trains that network too.
 
-With Ray (`pip install ray`), each trial has a process of its own: several at the same
-time on this machine, with a GPU each where there are any, or on a cluster whose
-machines see one folder `--out`.
+With Ray (`pip install ray`), each trial has a separate process: several at the same
+time on this machine, with a GPU each if there are any, or on a cluster whose machines
+share the folder `--out`.
 
     python tuning/search.py --parallel 4
     python tuning/search.py --ray auto --out /shared/found --gpus 1 --cpus 8
@@ -25,9 +25,9 @@ machines see one folder `--out`.
 A trial whose process dies is run again from its last checkpoint, and so are those that
 were running when this command was killed.
 
-The objective is of validation images, which are rescaled to the `--factors`. Where a
-data set has no validation split (digits, stl10_original), the last fifth of its
-training part is held out.
+The objective is measured on validation images, rescaled to the `--factors`. If a data
+set has no validation split (digits, stl10_original), the last fifth of its training
+part is held out.
 """
 
 import argparse
@@ -36,7 +36,7 @@ import os
 import sys
 from pathlib import Path
 
-# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow prints several lines of errors on a machine without a GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
@@ -53,9 +53,9 @@ from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, search_on_r
 
 
 class Seeded:
-    """A tuner whose trials draw numbers of their own, and which tells their errors.
+    """A tuner with a random seed for each trial, which prints the errors of trials.
 
-    A trial that is run again draws the same numbers, and so does another process.
+    A trial that is run again has the same seed, also in another process.
     """
 
     def run_trial(self, trial, *args, seed, **kwargs):
@@ -81,12 +81,12 @@ def main() -> None:
         try:
             search(tuner, options, tests)
         except KeyboardInterrupt:
-            print("\nInterrupted; the same command goes on")
+            print("\nInterrupted; the same command resumes")
         write(tuner, options.out)
 
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
-    """All that decides the result, but for how long the search goes on, and where."""
+    """All that determines the result, except the length and places of the search."""
     places = ("out", "data_dir", "max_trials", "parallel", "ray", "cpus", "gpus")
     return {
         **{name: of for name, of in vars(options).items() if name not in places},
@@ -96,7 +96,7 @@ def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) 
 
 
 def recipe(options: argparse.Namespace) -> Recipe:
-    """The paper's, whose augmentation suits the images; digits are not augmented."""
+    """The paper's, with its augmentation of the images; digits are not augmented."""
     data = options.dataset
     name = "stl10" if data == "stl10_original" else f"rescaled_{data}"
     if name not in RECIPES:
@@ -126,7 +126,7 @@ def make_tuner(
     if options.tuner == "hyperband":  # as many iterations as there is time for
         length = {"max_epochs": options.epochs, "hyperband_iterations": None}
     if options.tuner == "bayesian":
-        # By default three for each hyperparameter are drawn, which is often all.
+        # The default, three for each hyperparameter, is often all trials.
         length["num_initial_points"] = max(3, options.max_trials // 3)
 
     class SearchTuner(Seeded, TUNERS[options.tuner]):
@@ -138,7 +138,7 @@ def make_tuner(
         directory=str(options.out),
         project_name="trials",
         overwrite=False,
-        seed=options.seed + 1,  # Keras Tuner takes 0 for any seed
+        seed=options.seed + 1,  # Keras Tuner takes 0 for a random seed
         **length,
     )
     tuner.oracle.max_trials = options.max_trials

@@ -1,4 +1,4 @@
-"""What the trials of a search are trained on, and the images that judge them."""
+"""The training and validation images of a search."""
 
 import argparse
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from keras_gdrn.training import Stage
 
 
 def training(options: argparse.Namespace) -> Callable[[Stage], Any]:
-    """Makes the training images at size factor 1, in the process of a trial.
+    """A function that makes training images at size factor 1, in a trial's process.
 
-    Without those that `validation` takes from the same split.
+    They exclude those that `validation` takes from the same split.
     """
     split, first, _ = _held_out(options)
     there = first if split == "train" else DATASETS[options.dataset].size("train")
@@ -24,7 +24,7 @@ def training(options: argparse.Namespace) -> Callable[[Stage], Any]:
 
 
 def validation(options: argparse.Namespace) -> dict[float, tuple[np.ndarray, ...]]:
-    """Validation images and labels at each size factor; never those of the test."""
+    """Validation images and labels at each size factor; never test images."""
     split, first, end = _held_out(options)
     where = {"canvas": options.canvas, "data_dir": options.data_dir}
     found = {}
@@ -37,9 +37,9 @@ def validation(options: argparse.Namespace) -> dict[float, tuple[np.ndarray, ...
 
 
 def _held_out(options: argparse.Namespace) -> tuple[str, int, int]:
-    """The split that the validation images are of, the first of them and the end.
+    """The split of the validation images, and the indices of the first and the end.
 
-    The validation split or, where there is none, the last fifth of the training part.
+    The validation split or, if there is none, the last fifth of the training part.
     """
     info = DATASETS[options.dataset]
     split, first = "validation", 0

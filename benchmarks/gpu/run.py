@@ -5,17 +5,17 @@
     python benchmarks/gpu/run.py --only speed --presets rescaled_cifar10
     python benchmarks/gpu/run.py --quick                    # a minute on a CPU
 
-It stands on JAX and NumPy; TensorFlow need not be there.
+It needs JAX and NumPy, not TensorFlow.
 
-- Errors of rounding, against float64: of `layers` at σ from 0.5 to 32 (and of the
-  paper's scheme) and of `networks`; in float32, TF32 (not on a CPU), bfloat16, float16.
-- `speed`: training steps and predictions of each network, on windows and on whole maps,
-  and by the paper's scheme, each in turn with the 3×3 ResNet of the same widths, which
-  is given as many images as there are scale channels. Ratios to it are medians over
-  such pairs within one process, and can be compared between machines. With them the
-  memory, what compiling took, and the operations of the traced program in a second.
+- Rounding errors against float64: of `layers` at σ from 0.5 to 32 (and of the paper's
+  scheme) and of `networks`; in float32, TF32 (not on a CPU), bfloat16, float16.
+- `speed`: training steps and predictions of each network, on windows, on whole maps and
+  by the paper's scheme. Each is timed in turn with the 3×3 ResNet of the same widths,
+  which gets an image for each scale channel. Ratios to it are medians over such pairs
+  within one process, and can be compared between machines. The table also has memory,
+  compile time, and operations of the traced program per second.
 
-Each row is printed when it is measured; by these options one goes on.
+Each row is printed when it is measured; these options resume an interrupted run.
 """
 
 import argparse
@@ -54,7 +54,7 @@ PRESETS = {n: ARCHITECTURES[n] for n in ("rescaled_cifar10", *ARCHITECTURES)}
 
 
 def layers(sigmas: Sequence[float], size: int) -> dict[str, Callable]:
-    """Functions that build a model of one layer, by what is printed of it."""
+    """Functions that build a model of one layer, by its printed name."""
     return {
         f"{name}, σ = {sigma:.3g}": partial(layer_model, kind, size, sigma)
         for name, kind in LAYERS.items()
@@ -79,13 +79,13 @@ def report_errors(models: Mapping[str, Callable]) -> None:
 
 
 def layer_model(kind: type, size: int, sigma: float) -> keras.Model:
-    """A model, as a layer casts its inputs only where it is called by one."""
+    """A model of one layer: only inside a model does a layer cast its inputs."""
     image = keras.Input((size, size, size))
     return keras.Model(image, kind(size, sigma)(image))
 
 
 def report_speed(what: str, settings, task: str, options: argparse.Namespace) -> None:
-    """A row for the step of each network, or why the device could not.
+    """Prints a row for the step of each network, or why it failed.
 
     Each is measured in turn with the first of them, as soon as it is compiled.
     """
@@ -118,12 +118,12 @@ def parsed_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--only", nargs="+", default=TOPICS, choices=TOPICS)
-    add("--sigmas", nargs="+", type=positive(float), default=SIGMAS, help="of layers")
+    add("--sigmas", nargs="+", type=positive(float), default=SIGMAS, help="σ of layers")
     add("--presets", nargs="+", default=PRESETS, choices=PRESETS, metavar="NAME")
-    add("--batch", type=positive(int), default=32, help="images for a network")
+    add("--batch", type=positive(int), default=32, help="images of a network")
     add("--repeats", type=positive(int), default=15, help="timings of each step")
-    add("--precision", choices=PRECISIONS, default="bfloat16", help="of speed")
-    add("--quick", action="store_true", help="tiny, to see that it runs")
+    add("--precision", choices=PRECISIONS, default="bfloat16", help="for speed")
+    add("--quick", action="store_true", help="tiny, to check that it runs")
     return parser.parse_args()
 
 

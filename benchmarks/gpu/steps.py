@@ -1,4 +1,4 @@
-"""Precisions, steps compiled by XLA ahead of time, and errors of rounding."""
+"""Precisions, steps compiled by XLA ahead of time, and rounding errors."""
 
 import contextlib
 import time
@@ -16,12 +16,12 @@ PRECISIONS = {
     "float16": ("mixed_float16", "default"),
 }
 PARTS = ("output", "gradient of the input", "gradient of the weights")
-STEPS = 10  # of a sample of the time: one by itself may be too short
+STEPS = 10  # in a timing: a single one may be too short
 
 
 @contextlib.contextmanager
 def precision(name: str) -> Iterator[None]:
-    """Layers made and functions compiled inside compute so; or in "float64"."""
+    """Precision of the layers and functions made inside; also "float64"."""
     policy, products = PRECISIONS.get(name, ("float64", "highest"))
     double = policy == "float64"
     before = keras.config.dtype_policy(), keras.config.floatx()
@@ -36,7 +36,7 @@ def precision(name: str) -> Iterator[None]:
 
 
 class Step:
-    """Some steps of Keras' own training or prediction, each from the last one's result.
+    """Steps of Keras' own training or prediction, each from the result of the last.
 
     Attributes: `compiling`, seconds with tracing; `operations`, floating point ones of
     the program as it was traced; `memory`, bytes with its arguments.
@@ -57,7 +57,7 @@ class Step:
 
         self.data = tuple(map(jax.numpy.asarray, data))
         begin = time.perf_counter()
-        # Its state is its own: a step overwrites the one before.
+        # The state is donated: a step overwrites the one before.
         lowered = jax.jit(function, donate_argnums=0).lower(state, self.data)
         self.program = lowered.compile()
         self.compiling = time.perf_counter() - begin
@@ -75,11 +75,11 @@ class Step:
 
 
 def rounding_errors(build: Callable[[], keras.Model], batch: int) -> dict:
-    """For each precision the root mean square errors of each of the parts.
+    """The root mean square errors of each part, for each precision.
 
-    Relative to what float64 gives, of random images and a random gradient of the
-    output. Untrained, with the statistics of the batch, as in the first step of a
-    training; without scaling of the loss, which float16 is trained with.
+    They are relative to float64, for random images and a random gradient of the output.
+    The network is untrained and uses the statistics of the batch, as in the first step
+    of training; without the loss scaling of float16 training.
     """
     keras.utils.set_random_seed(0)  # near a tie, rounding chooses another maximum
     model, random = build(), np.random.default_rng(0)

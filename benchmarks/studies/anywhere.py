@@ -1,13 +1,13 @@
-"""A network that knows objects in the center learns to find them elsewhere.
+"""Trains a network for centered objects to recognize them at any position.
 
     python benchmarks/studies/anywhere.py digits
 
-Trains a network of `from_preset` on, with the spatial maximum in place of the center.
-One scale channel comes first, then all of them on some of the images. Tests it at nine
-size factors and, at size factor 1, on images that are moved along both axes, with their
-surroundings; beside it the same weights as they were.
-Prints a table, and saves the network and its card to `--out` for `from_preset`. Again
-the same command: it goes on.
+Continues the training of a network of `from_preset`, with the spatial maximum in place
+of the center: first one scale channel, then all of them on some of the images. Tests it
+at nine size factors and, at size factor 1, on images shifted along both axes, with
+their surroundings. For comparison, it also tests the original weights. Prints a table,
+and saves the network and its card to `--out` for `from_preset`. After an interruption,
+the same command resumes.
 """
 
 import argparse
@@ -40,7 +40,7 @@ AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 
 def trained(options) -> keras.Model:
-    """On one scale channel, then, on fewer images, on all."""
+    """Trained with one scale channel, then with all on fewer images."""
     model = from_preset(options.name, spatial_selection="max", dtype=options.dtype)
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
     side = options.canvas or shape[0]
@@ -65,7 +65,7 @@ def trained(options) -> keras.Model:
 
 
 def tested(model: keras.Model, options) -> tuple[dict, dict, int]:
-    """Accuracies by size factor and by shift, each of so many images."""
+    """Accuracies by size factor and by shift, and the number of images of each."""
     name, info = options.name, DATASETS[options.name]
     where = {"limit": options.test_limit, "data_dir": options.data_dir}
     side = max(info.test_canvas, model.input_shape[1])
@@ -115,7 +115,7 @@ def main() -> None:
     add("--learning-rate", type=positive(float), default=0.003)
     add("--batch-size", type=whole, default=32)
     add("--limit", type=whole, help="training images of one scale channel")
-    add("--joint-limit", type=whole, default=5000, help="the same, of all channels")
+    add("--joint-limit", type=whole, default=5000, help="images of all channels")
     add("--test-limit", type=whole, default=500, help="test images of each size")
     add("--dtype", help="of the trained network, such as mixed_bfloat16")
     add("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""What the cards of all studies say."""
+"""What the cards of all studies have in common."""
 
 import datetime
 import os
@@ -8,7 +8,7 @@ import keras
 
 
 def origin() -> dict[str, Any]:
-    """When and by what a network was trained."""
+    """The date and the environment of training a network."""
     environment = {
         "keras": keras.__version__,
         "backend": keras.backend.backend(),

@@ -1,4 +1,4 @@
-"""How far networks miss scale covariance, where, what it costs, and what windows do.
+"""Errors of scale covariance: where they arise, what they cost; effect of windows.
 
     python benchmarks/studies/covariance.py scores --network random
     python benchmarks/studies/covariance.py layers --network neutral
@@ -12,7 +12,7 @@ passes through their pixels. The networks:
 
 - `neutral` and `random`: a channel of 18 layers with He's weights, on photographs of
   scikit-learn; batch normalization has mean 0 and variance 1, or the statistics of the
-  photographs at σ_0 = 1, as a training would have;
+  photographs at σ_0 = 1, as in training;
 - `digits` and the other names of `list_presets()`: networks that come with the package;
 - a folder of a run of `examples/paper/reproduce.py`.
 
@@ -21,7 +21,7 @@ large as the scale channel expects.
 
 `scores`: the error with the center of the image on a pixel, of the images as they are
 and blurred by 2 pixels; with the center between four pixels, of which central selection
-takes the mean; what the scores change if the larger image is made by `imresize`; the
+takes the mean; the change of the scores if the larger image is made by `imresize`; the
 share of images that keep their class in this one scale channel; its accuracy for the
 image and for the magnified one. `layers`: the error of each layer's features at the
 center. Both are on grids, or with `--pixels` of kernels on the pixels. `windows`, of q
@@ -56,7 +56,7 @@ def error(actual, expected) -> float:
 
 
 def compare_scores(model, images_at, options) -> list[list[str]]:
-    """Covariance of the scores, with what each part of the error makes by itself."""
+    """Covariance errors of the scores, with each part of the error separately."""
     titles = ("natural", "smooth", "even canvas", "bicubic", "same class")
     rows = [["σ_0", "S", *titles, "accuracy", "magnified"]]
     factor = options.factor
@@ -83,7 +83,7 @@ def compare_scores(model, images_at, options) -> list[list[str]]:
 
 
 def compare_layers(model, images_at, options) -> list[list[str]]:
-    """Covariance of each layer's features at the center, a column for each σ_0."""
+    """Covariance errors of each layer's features at the center, for each σ_0."""
     network = model.get_layer("scale_channels").network
     kinds = (GaussDerConv, GaussDerResidualBlock)
     names = [layer.name for layer in network.layers if isinstance(layer, kinds)]
@@ -107,7 +107,7 @@ def compare_layers(model, images_at, options) -> list[list[str]]:
 
 
 def compare_windows(model, images_at, options) -> list[list[str]]:
-    """What windows change of a network's scores and answers."""
+    """How windows change a network's scores and predicted classes."""
     rows = [["q", "size", "change", "same class", "accuracy", "whole maps"]]
     for factor in (0.5, 1.0, 2.0):
         images, labels = images_at(factor, larger=False)
@@ -135,17 +135,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("part", choices=PARTS)
-    add("--network", default="digits", help="see above")
+    add("--network", default="digits", help="neutral, random, a preset or a run")
     add("--images", type=positive(int), default=24)
     add("--factor", type=positive(float), default=2.0, help="S")
     none = {"action": "store_const", "const": None, "default": "kept"}
-    add("--whole-maps", dest="extent", **none, help="not windows")
+    add("--whole-maps", dest="extent", **none, help="no windows")
     add("--pixels", dest="density", **none, help="kernels on the pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")
     options = parser.parse_args()
     untrained = options.network in ("neutral", "random")
     if untrained and options.part == "windows":
-        parser.error(f"{options.network!r} has no accuracy: take a trained network")
+        parser.error(f"windows needs a trained network, not {options.network!r}")
     rows = PARTS[options.part](*network_and_images(options), options)
     table = markdown_table(rows)
     print(f"{options.network}, {options.images} images\n\n{table}")

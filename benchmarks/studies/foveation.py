@@ -9,10 +9,10 @@ from keras import layers, ops
 
 
 class Foveation(layers.Layer):
-    """The center of the image on `size`×`size` pixels: `size * scale` pixels of it.
+    """The central `size * scale` pixels of an image, resampled to `size`×`size`.
 
-    In `ScaleChannels` of `density=None`, at each scale. What lies beyond the image is
-    zero; its border is no mixture with that.
+    In `ScaleChannels` with `density=None`, at each scale. Beyond the image is zero; its
+    border is not blended with it.
     """
 
     def __init__(self, size: int, **kwargs):

@@ -22,7 +22,7 @@ def at_points(images, points, blur: float = 0.0) -> np.ndarray:
 
 
 def magnified(images, factor: float, odd: bool = True, blur: float = 0.0) -> np.ndarray:
-    """About the center, which is a pixel if `odd`; else it lies between four."""
+    """Magnified about the center: a pixel if `odd`, else a point between four."""
     size = images.shape[1]
     pixels = 2 * round((factor * (size - odd) - odd) / 2) + odd
     points = (np.arange(pixels) - (pixels - 1) / 2) / factor + (size - 1) / 2
@@ -30,6 +30,6 @@ def magnified(images, factor: float, odd: bool = True, blur: float = 0.0) -> np.
 
 
 def magnified_as_imresize(images, factor: float) -> np.ndarray:
-    """Exactly, at the points for which `imresize` interpolates."""
+    """Magnified exactly, at the points for which `imresize` interpolates."""
     pixels = np.arange(ceil(factor * images.shape[1]))
     return at_points(images, (pixels + 0.5) / factor - 0.5)

@@ -1,17 +1,17 @@
-"""What one would take instead on natural images: a plain network, trained on.
+"""Alternatives on natural images: a plain network, trained further.
 
     python examples/paper/reproduce.py cifar10_plain --budget large
     python benchmarks/studies/natural_peers.py runs/cifar10_plain-large cifar10
 
-From the weights of a run that has seen one size only:
+From the weights of a run that was trained at one size only:
 
-- `foveated`: the network on the image at five sizes, 1/2 to 2, the largest score of all
-  (Jansson & Lindeberg), as it is and after one more epoch, of 10 000 images;
+- `foveated`: the network on the image at five sizes, 1/2 to 2, with the largest of all
+  scores (Jansson & Lindeberg), as it is and after one more epoch of 10 000 images;
 - `resized`: five more epochs, each image at one of nine sizes, 1/2 to 2.
 
 Each is tested at nine size factors, with as much around the object as its views see.
-Prints a table and writes it, with the networks, to runs/natural_peers; again the same
-command: it goes on.
+Prints a table and writes it, with the networks, to runs/natural_peers. After an
+interruption, the same command resumes.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def recipe(epochs: int) -> Recipe:
 
 
 def tested(model: keras.Model, options) -> list[float]:
-    """Percent at each size, and in the mean."""
+    """Accuracies in percent at each size, and their mean."""
     where = {"canvas": model.input_shape[1], "data_dir": options.data_dir}
     where |= {"limit": options.test_limit, "batch_size": 50}
     tests = {f: rescaled(options.dataset, "test", f, **where) for f in SIZE_FACTORS}
@@ -80,7 +80,7 @@ def tested(model: keras.Model, options) -> list[float]:
 
 
 def contenders(options) -> Iterator[tuple]:
-    """Names, networks, and the epochs and images that train them on."""
+    """Names, networks, and the epochs and images of their further training."""
 
     def plain() -> keras.Model:
         return keras.saving.load_model(options.run / "model.keras", compile=False)

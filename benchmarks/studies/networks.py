@@ -84,18 +84,18 @@ def random_network(images, neutral: bool) -> keras.Model:
 
 
 def photographs(count: int) -> np.ndarray:
-    """Cuttings of two photographs at half their resolution."""
-    random, cuttings = np.random.default_rng(0), []
+    """Crops of two photographs at half their resolution."""
+    random, crops = np.random.default_rng(0), []
     for n in range(count):
         photograph = load_sample_images().images[n % 2].astype("float32") / 255
         photograph = imresize(photograph, 0.5)
         y, x = (random.integers(side - PHOTOGRAPH) for side in photograph.shape[:2])
-        cuttings.append(photograph[y : y + PHOTOGRAPH, x : x + PHOTOGRAPH])
-    return np.stack(cuttings)
+        crops.append(photograph[y : y + PHOTOGRAPH, x : x + PHOTOGRAPH])
+    return np.stack(crops)
 
 
 def lit(image: np.ndarray) -> tuple[slice, slice]:
-    """The rows and the columns of what is not black."""
+    """The rows and columns of the part that is not black."""
     ends = (np.flatnonzero(image.any(axes))[[0, -1]] for axes in ((1, 2), (0, 2)))
     rows, columns = (slice(first, last + 1) for first, last in ends)
     return rows, columns

@@ -1,4 +1,4 @@
-"""What one would take instead, on digits: in the center, or anywhere among clutter.
+"""Alternatives on digits: in the center, or at any position among clutter.
 
     python benchmarks/studies/peers.py centered             # 797 test images, 9 sizes
     python benchmarks/studies/peers.py cluttered --only gauss_der cnn --seeds 0 1 2
@@ -6,18 +6,19 @@
 
 Each network is trained on 1000 images of scikit-learn's digits at size factor 1 (20×20
 pixels) and tested on 797 others at nine size factors: `centered` on a canvas of 40×40,
-`cluttered` anywhere on one of 64×64, around it pieces of other digits. All have some
-9000 parameters, and the optimizer, schedule and loss of `Recipe`:
+`cluttered` at any position on one of 64×64, among pieces of other digits. All have some
+9000 parameters, the optimizer, schedule and loss of `Recipe` and, for `cluttered`, the
+maximum over all positions:
 
-- `gauss_der`: the package's network, six scale channels; anywhere with the maximum over
-  all positions; `on_pixels`: the same, whose finest channels look at the pixels alone;
-- `cnn`: 3×3 convolutions and halvings; anywhere with the maximum over all positions;
+- `gauss_der`: the package's network, six scale channels;
+- `on_pixels`: the same, without subpixel sampling in its finest channels;
+- `cnn`: 3×3 convolutions and halvings;
 - `cnn_resized`: the same, trained on each image at ten sizes, 1/2 to 2;
-- `foveated`: the same on the image at seven sizes, 1/2 to 2 and beyond, the largest
-  score of all (Jansson & Lindeberg).
+- `foveated`: the same on the image at seven sizes, 1/2 to 2 and beyond, with the
+  largest of all scores (Jansson & Lindeberg).
 
-`--tries` trains with each of three settings on 800 of the training images, and prints
-the mean accuracy on the other 200 over the nine sizes: so the settings were chosen.
+`--tries` served to choose the settings: it trains with each of three on 800 of the
+training images, and prints the mean accuracy on the other 200 over the nine sizes.
 Prints a table and writes it to runs/peers, with the seconds of training and inference.
 """
 
@@ -79,7 +80,7 @@ def cnn(task: str) -> keras.Model:
 
 
 def foveated(task: str) -> keras.Model:
-    """The largest score of all views; in the center, views of 28×28 pixels."""
+    """The largest score of all views; for centered digits, views of 28×28 pixels."""
     side = CANVAS[task]
     size = 28 if task == "centered" else side
     image = keras.Input((side, side, 1))
@@ -89,9 +90,9 @@ def foveated(task: str) -> keras.Model:
 
 
 def plain(side: int, filters: tuple[int, ...], task: str) -> keras.Model:
-    """Three halvings; in the center a dense layer, else the maximum of all positions.
+    """A CNN with three halvings; a dense layer if centered, else a global maximum.
 
-    There it has another convolution instead of the weights of the dense layer.
+    With the maximum it has another convolution instead of the dense layer's weights.
     """
     x = image = keras.Input((side, side, 1))
     centered = task == "centered"
@@ -114,7 +115,7 @@ NETWORKS = {
     "cnn_resized": Network(cnn, (Try(0, 12), Try(0, 12, 0.003), Try(0, 4)), None, True),
     "foveated": Network(foveated, (Try(20, 20), Try(20, 4), Try(0, 20)), VIEWS),
 }
-OURS = {"gauss_der": 1, "on_pixels": 1}  # the former was not tried by itself
+OURS = {"gauss_der": 1, "on_pixels": 1}  # the former was not tried separately
 CHOSEN = {
     "centered": {**OURS, "cnn": 2, "cnn_resized": 0, "foveated": 0},
     "cluttered": {**OURS, "cnn": 0, "cnn_resized": 0, "foveated": 0},
@@ -136,7 +137,7 @@ def images_of(
 
 
 def cluttered(random: np.random.Generator, images: np.ndarray, n: int) -> np.ndarray:
-    """The digit anywhere, and pieces of others, half as large, where it is not."""
+    """The digit at a random position, and pieces of others, half as large, around."""
     canvas = images.shape[1]
     digit = boxed(images[n])
     image, taken = np.zeros_like(images[n]), np.zeros(images[n].shape[:2], bool)
@@ -182,7 +183,7 @@ def trained(network: Network, options, how: Try, count: int, seed: int) -> keras
 
 
 def tries(name: str, options) -> None:
-    """The mean accuracy on images that were held out, for each setting."""
+    """Prints the mean accuracy on held-out images, for each setting."""
     network, count = NETWORKS[name], options.limit or 1000
     kept = count - (HELD_OUT if count > HELD_OUT else 1)
     tests = {}
@@ -196,9 +197,9 @@ def tries(name: str, options) -> None:
 
 
 def tested(name: str, options, seed: int) -> np.ndarray:
-    """Percent at each size and in the mean, seconds of training, ms for an image.
+    """Percent at each size and in the mean, seconds of training, ms per image.
 
-    Of the processor, whatever else runs.
+    Times are those of the processor, whatever else runs.
     """
     network = NETWORKS[name]
     how = network.tries[CHOSEN[options.task][name]]
@@ -225,7 +226,7 @@ def main() -> None:
     add("task", choices=CANVAS)
     add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     add("--seeds", type=int, nargs="+", default=[0])
-    add("--tries", action="store_true", help="of the settings, on validation images")
+    add("--tries", action="store_true", help="try settings on validation images")
     add("--epochs", type=count, help="of each stage")
     add("--limit", type=count, help="images of each data set")
     add("--canvas", type=count, help="side of the test images; by default of training")

@@ -1,4 +1,4 @@
-"""Objects of any size, anywhere: one scenario of the public benchmark STIR.
+"""Objects of any size at any position: one scenario of the public benchmark STIR.
 
     python benchmarks/studies/stir.py emoji 1                 # scenario 1, seed 0
     python benchmarks/studies/stir.py mnist 3 --seed 2 --data-dir ~/tensorflow_datasets
@@ -7,13 +7,13 @@
 
 A network with the maximum over all positions is trained on the sizes of the scenario
 (1: 17-32, 2: 33-48, 3: 49-64, 4: all), and tested once, at the end, at all 48 sizes of
-the test split. Of six scales it is trained at those that are to its sizes what the six
-are to 17 to 64 pixels (two; in scenario 4 all, on MNIST after those of scenario 1):
-objects twice as large, scales twice as coarse. The test takes all six, for all sizes.
-What is black around a small object is cut off before training, to save time.
+the test split. Training uses those of six scales that suit its sizes: two, or in
+scenario 4 all (on MNIST after those of scenario 1). Objects twice as large get scales
+twice as coarse. The test uses all six, for all sizes. The black around small objects is
+cropped before training, to save time.
 
 Writes `<data>-<scenario>[-<peer>]-seed<seed>.json` and a picture into `--out`, and the
-network and its card for `from_preset`; again the same command: it goes on.
+network and its card for `from_preset`. After an interruption, the same command resumes.
 `data.stir_published` has the accuracies of eleven networks, means of 25 to 50 runs each
 (T. R. Altstidl et al., arXiv 2211.10288).
 """
@@ -80,14 +80,14 @@ def load(options, split: str, sizes: tuple[int, ...], side: int = SIDE) -> tuple
 def accuracies(
     model: keras.Model, images: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """At each size."""
+    """The accuracy at each size."""
     images = images.reshape(-1, *images.shape[2:])
     answers = model.predict(images, batch_size=24, verbose=0).argmax(-1)
     return np.mean(answers.reshape(labels.shape) == labels, axis=1)
 
 
 def run(options) -> dict:
-    """Trains, and tests at all sizes; what the table needs of it."""
+    """Trains, and tests at all sizes; returns the record for the table."""
     scenario, data = int(options.scenario), options.data
     model, stages, histories = trained(options)
     validated = stages[-1].sizes[::4]  # all would take minutes
@@ -116,7 +116,7 @@ def run(options) -> dict:
 
 
 def trained(options) -> tuple[keras.Model, list[Training], list[dict]]:
-    """The network as it is tested, the stages of its training, what `fit` tells."""
+    """The network for the test, the stages of its training, and their histories."""
     keras.utils.set_random_seed(options.seed)
     what, histories = (options.data, int(options.scenario)), []
     if options.network == OURS:
@@ -146,7 +146,7 @@ def with_epochs(stage: Training, epochs: int) -> Training:
 
 
 def images_of(stage: Training, options) -> tuple[np.ndarray, np.ndarray]:
-    """What a stage is trained on."""
+    """The training images and labels of a stage."""
     side = stage.input_shape[0] if stage.input_shape else SIDE
     images, labels = load(options, "train", stage.sizes, side)
     images, labels = images.reshape(-1, *images.shape[2:]), labels.ravel()
@@ -184,7 +184,7 @@ def publish(model: keras.Model, options, sigma0, test: np.ndarray) -> None:
         limits="Anything but these white symbols on black, and other sizes.",
         **origin(),
     )
-    # Scales, of those in training, times this size make the sizes in training.
+    # The scales of training times this size are the sizes of training.
     size = np.mean(sizes) / np.mean(sigma0)
     preprocess = Preprocess(CLASSES[options.data], object_size=size, extension="zero")
     folder = options.out / run_name(options) / options.data
@@ -192,7 +192,7 @@ def publish(model: keras.Model, options, sigma0, test: np.ndarray) -> None:
 
 
 def centered(images: np.ndarray) -> np.ndarray:
-    """The objects in the center."""
+    """The images with their objects in the center."""
     center = images.shape[1] // 2
     return np.stack(
         [
@@ -224,9 +224,9 @@ def main() -> None:
     add("--epochs", type=positive(int))
     add("--limit", type=positive(int), help="images of each size")
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--download", action="store_true", help="MNIST, if need be")
+    add("--download", action="store_true", help="download MNIST if needed")
     add("--out", type=Path, default=Path("runs/stir"))
-    add("--collect", action="store_true", help="what is in --out")
+    add("--collect", action="store_true", help="only show the runs in --out")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.collect:

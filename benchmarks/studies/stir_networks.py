@@ -1,9 +1,9 @@
-"""What `stir.py` trains: the package's network, and what one would take instead.
+"""What `stir.py` trains: the package's network and its alternatives.
 
-All end in the maximum over all positions and have about as many weights. The package's
-network sees digits of MNIST bent, anew in each epoch. The peers are a plain
-network of 3×3 convolutions, alone; with objects that are resized in training to any
-size; and applied to the image at nine sizes, the largest score of all.
+All end in the maximum over all positions and have about as many parameters. For the
+package's network, MNIST gets elastic augmentation. The peers are a plain network of 3×3
+convolutions: as it is; with objects resized to any size in training; and applied to the
+image at nine sizes, with the largest of all scores.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ SCALES = tuple(2 ** (k / 2) for k in range(-2, 4))
 
 
 def resized(images: np.ndarray, copies: int, seed: int) -> np.ndarray:
-    """So many copies of each, its object of any of the sizes, anywhere."""
+    """Copies of each image, with its object at a random size and position."""
     random = np.random.default_rng(seed)
     made = np.zeros((copies, *images.shape[:3]), "float32")
     for index in np.ndindex(made.shape[:2]):
@@ -49,7 +49,7 @@ class Training(Stage):
 
     Attributes:
         sizes: Of the objects, in pixels.
-        copies: Of each image, resized; none for the images as they are.
+        copies: Resized copies of each image; 0 for the images as they are.
     """
 
     sizes: tuple[int, ...] = ()
@@ -81,10 +81,10 @@ MNIST_EPOCHS = 8  # not tuned
 
 
 def training(data: str, scenario: int) -> list[Training]:
-    """Of the package's network.
+    """The stages of the package's network.
 
     On MNIST at all sizes the small ones come first, which cost a fifth, for many
-    epochs; then a fourth of all sizes.
+    epochs; then a quarter of all sizes.
     """
     sizes = STIR_SCENARIOS[scenario]
     if data == "emoji":
@@ -104,14 +104,14 @@ def _stage(
     rate: float = 0.01,
 ) -> Training:
     sigma0, side = SEEN[scenario]
-    # As steeply at any size: the splines' coefficients are a fifth of the side apart.
+    # Equally steep at any size: spline coefficients are a fifth of the side apart.
     bending = Augmentation(elastic=side / 12 if data == "mnist" else 0.0)
     recipe = Recipe(epochs, 24, learning_rate=rate, augmentation=bending)
     return Training(name, recipe, sigma0, (side, side, 1), sizes)
 
 
 def cnn(classes: int) -> keras.Model:
-    """Seven convolutions, three halvings; an answer sees 52×52 pixels."""
+    """Seven convolutions, three halvings; the receptive field is 52×52 pixels."""
     x = image = keras.Input((SIDE, SIDE, 1))
     for index, filters in enumerate((12, 12, 16, 16, 24, 24, 32)):
         x = layers.MaxPooling2D(2)(x) if index in (2, 4, 6) else x
@@ -123,7 +123,7 @@ def cnn(classes: int) -> keras.Model:
 
 
 def pyramid(classes: int) -> keras.Model:
-    """The same on the image as it is, and made smaller, up to four times."""
+    """The same on the image at nine sizes, from its own down to a quarter."""
     image = keras.Input((SIDE, SIDE, 1))
     channel = keras.Model(image, cnn(classes)(Foveation(SIDE)(image)))
     views = [2 ** (k / 4) for k in range(9)]

@@ -9,7 +9,7 @@ from keras_gdrn.visualization import markdown_table
 
 
 def grouped(results: list[dict], *names: str) -> list[tuple[tuple, list[dict]]]:
-    """Those that have these entries in common, in their order."""
+    """The results in groups with the same entries of these names, in order."""
     groups: dict[tuple, list[dict]] = {}
     for result in sorted(results, key=lambda result: result["seed"]):
         groups.setdefault(tuple(result[name] for name in names), []).append(result)

@@ -1,4 +1,4 @@
-"""The same experiments for less time: a few seconds, or hours on two cores.
+"""The same experiments for less time: a few seconds, or hours on two CPU cores.
 
 `full` is the paper's setting, with whole maps evaluated on the pixels. `fast` is the
 same on grids, one for each scale. The others are smaller.
@@ -19,17 +19,17 @@ class Phase:
 
     epochs: int
     limit: int | None = None  # images; by default all
-    batch_size: int | None = None  # by default 64 of one scale channel, 32 of several
+    batch_size: int | None = None  # by default 64 for one scale channel, 32 for several
 
 
 @dataclass(frozen=True)
 class Small:
-    """What two processor cores can train.
+    """What two CPU cores can train.
 
-    What surrounds the image should be there in training: the symmetric boundary mirrors
-    the maps of each layer, which are not the mirror image's maps (derivatives change
-    their sign). A network that was trained on a canvas of 32 got 72 % of CIFAR-10 right
-    on it, and 67 % on one of 64.
+    The surroundings of an image should be the same in training and test: the symmetric
+    boundary mirrors the maps of each layer, which are not the mirror image's maps
+    (derivatives change their sign). A network trained on a canvas of 32 pixels scored
+    72 % on CIFAR-10 there, and 67 % on a canvas of 64.
     """
 
     widths: tuple[int, ...]
@@ -42,7 +42,7 @@ class Small:
     test_limit: int | None = 1000  # test images of each size
     seen: int | None = None  # canvas of several channels, in training and test
     scale_dropout: float | None = None  # by default the network's own
-    augmentation: dict[str, float] = field(default_factory=dict)  # beside the recipe's
+    augmentation: dict[str, float] = field(default_factory=dict)  # plus the recipe's
 
 
 _MNIST = Small((12, 16, 16, 24, 24), 1.35, 36, 60, Phase(6))
@@ -55,7 +55,7 @@ SMALL = {
     "stl10": replace(_STL10, tuned=Phase(1), joint=Phase(6)),
     "stl10_original": replace(_STL10, ratio=2.2, test_canvas=96, test_limit=None),
 }
-# The same networks on all images, and tested on all: some hours instead of one.
+# The same networks, trained and tested on all images: some hours instead of one.
 _ALL = {"tuned": Phase(1), "joint": Phase(3), "test_limit": None}
 MEDIUM = {
     "mnist": replace(_MNIST, one=Phase(10), **_ALL),
@@ -65,12 +65,11 @@ MEDIUM = {
     "stl10_original": replace(SMALL["stl10_original"], one=Phase(30)),
 }
 
-# More parameters and epochs, where they were the limit. Digits are bent, and blurred as
-# small ones are. Photographs are shifted by up to four pixels: what twelve epochs
-# learned of images shifted by two was 88 % of them, and 80 % of those of the test. With
-# scale dropout six channels were better at half and at twice the size. They are given a
-# canvas beyond which none of them sees anything: the mirrored image is around the
-# object then, in training and test, where the maps' own mirror images were.
+# More parameters and epochs, where they were the limit. Digits are deformed, and
+# blurred as small ones are. Photographs are shifted by up to four pixels: shifted by
+# two, twelve epochs reached 88 % in training and 80 % in the test. Scale dropout made
+# six channels better at half and at twice the size. Their canvas is as large as what
+# they see: in training and test, mirrored images surround objects, not mirrored maps.
 LARGE = MEDIUM | {
     "mnist": replace(
         MEDIUM["mnist"],
@@ -112,7 +111,7 @@ def with_network(experiment: Experiment, **changes) -> Experiment:
 
 def _reduced(full: Experiment, small: Small) -> Experiment:
     network = full.network
-    # A plain network averages over the canvas: on another one it would be lost.
+    # A plain network averages over the canvas, so training needs that of the test.
     side = small.test_canvas if full.plain else small.canvas
     share = network.separable_blocks / (len(network.widths) - 1)
     dropout = small.scale_dropout
@@ -129,7 +128,7 @@ def _reduced(full: Experiment, small: Small) -> Experiment:
         widths=small.widths,
         ratio=small.ratio,
         boundary="symmetric",
-        head_initializer="positive",  # what is trained first is one channel
+        head_initializer="positive",  # one channel is trained first
         separable_blocks=math.ceil(share * (len(small.widths) - 1)),
         scale_dropout=network.scale_dropout if dropout is None else dropout,
     )
@@ -162,7 +161,7 @@ def _shortened(stage: Stage, small: Small, phase: Phase, batch_size: int) -> Sta
 
 
 def _smoke(full: Experiment) -> Experiment:
-    """To see that it runs: a tiny network, on a few of scikit-learn's digits."""
+    """To check that it runs: a tiny network, on a few of scikit-learn's digits."""
 
     def tiny(stage: Stage) -> Stage:
         recipe = replace(stage.recipe, epochs=1, batch_size=10, warmup_epochs=0)

@@ -51,7 +51,7 @@ def _add(
     how: Recipe | tuple[Stage, ...],
     **options,
 ) -> None:
-    """By stages, or by a recipe for all scale channels from the beginning."""
+    """Adds an experiment with stages, or with one recipe for all scale channels."""
     if isinstance(how, Recipe):
         how = (Stage("training", how, network.sigma0),)
     EXPERIMENTS[name] = Experiment(what, dataset, network, how, **options)
@@ -76,7 +76,7 @@ def _label_smoothing(dataset: str, pooling: str) -> tuple[Recipe, Recipe]:
 
 
 def _of_pooling(dataset: str, pooling: str) -> None:
-    """What the paper did with each of the three poolings."""
+    """The paper's experiments with one of the three poolings."""
     preset = f"rescaled_{dataset}"
     recipe, other = _label_smoothing(dataset, pooling)
     kind = "with" if other.label_smoothing else "without"
@@ -92,7 +92,7 @@ def _of_pooling(dataset: str, pooling: str) -> None:
     suffix = f"_{kind}_label_smoothing"
     ablated = ARCHITECTURES.get(f"{preset}{suffix}", network)
     add(suffix, "A.3, label smoothing", ablated, other)
-    # As the network that they are compared with.
+    # As in the network that they are compared with.
     stages = _pretrained(preset, label_smoothing=recipe.label_smoothing)
     more = STL10_PRETRAINED_SIGMA0 if dataset == "stl10" else None
     add("_pretrained", "A.4, pre-training", network, stages, test_sigma0=more)
@@ -133,7 +133,7 @@ def _mnist() -> None:
 
 
 def _digits() -> None:
-    """What matters, asked of a network that two cores train in two minutes."""
+    """Ablations of a network that two CPU cores train in two minutes."""
     first = Stage("first_stage", Recipe(8, 32), (1.0,))
     second = Stage("second_stage", Recipe(4, 32, 0.005), SIX_SCALES)
     trained = ARCHITECTURES["digits"]

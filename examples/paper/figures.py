@@ -1,4 +1,4 @@
-"""The paper's figures that compare networks, as data; and a list of all there is."""
+"""The paper's figures that compare networks, as data; a list of all experiments."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -113,12 +113,12 @@ def listing(budget: str) -> str:
         sections.setdefault(experiment.what, []).append(line)
     for name, figure in FIGURES.items():
         sections.setdefault(figure.where, []).append(f"  --figure {name}")
-    # Appendices after sections, and what is not the paper's last.
+    # Sections, then appendices, then what is beyond the paper.
     order = sorted(sections, key=lambda w: (w[:4] != "Sec.", w[:2] != "A.", w))
     parts = ["\n".join([what, *sections[what]]) for what in order]
     parts.append(
-        f"Epochs × images in scale channels, --budget {budget}. A run begins with the "
-        "time that it takes."
+        f"Epochs × images in scale channels, --budget {budget}. A run first prints how "
+        "long it will take."
     )
     return "\n\n".join(parts)
 

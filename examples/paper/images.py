@@ -16,7 +16,7 @@ Part = tuple[str, float, int | tuple[int, int]]
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where images come from: if there is a folder of HDF5 files, from nowhere else."""
+    """Where images come from: only from HDF5 files if there is a folder of them."""
 
     data_dir: str | None = None  # of TensorFlow Datasets
     download: bool = False
@@ -45,7 +45,7 @@ class Source:
         return (tuple(array[s : s + batch_size] for array in data) for s in starts)
 
     def look_up(self, dataset: str, parts: Iterable[Part]) -> str | list[str]:
-        """Finds images before they are needed; returns how they differ from others."""
+        """Checks that there are images; returns what identifies them."""
         for split, factor, canvas in parts:
             self.data(dataset, split, factor, canvas=canvas, limit=1)
         if not self.h5:
@@ -61,7 +61,7 @@ def h5_files(folder: Path) -> list[Path]:
 def from_h5(
     folder: Path, dataset: str, split: str, factor: float, canvas: Any, limit: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The middle of the images, and labels, of all splits that follow each other."""
+    """The center of the images, and the labels, of one split or several joined by +."""
     found = [(file_of(folder, part, factor), part) for part in split.split("+")]
     pairs = [read_h5(file, limit)[part] for file, part in found]
     for (file, _), (images, _) in zip(found, pairs, strict=True):
@@ -75,8 +75,8 @@ def from_h5(
 def file_of(folder: Path, split: str, factor: float) -> Path:
     """The file of a split: its name states a size factor, as in `…_scte0p841.h5`.
 
-    Training images are of factor 1 where the name has none; a test set in a file of its
-    own comes before one beside training images.
+    Training images have factor 1 if the name has none. A test set in a separate file
+    takes precedence over one in a file with training images.
     """
     kind = "scte" if split == "test" else "sctr"
     stated = f"{kind}{factor:.3f}".replace(".", "p")
@@ -92,7 +92,7 @@ def file_of(folder: Path, split: str, factor: float) -> Path:
     if len(own) != 1:
         raise FileNotFoundError(
             f"one HDF5 file in {folder} must have the split {split!r} at size factor "
-            f"{factor}. Found: {[file.name for file in own]}"
+            f"{factor}. Received: {[file.name for file in own]}"
         )
     return own[0]
 
@@ -101,7 +101,7 @@ def check(file: Path, shape: tuple[int, ...], dataset: str, split: str) -> None:
     """Refuses images of another size than the data set's."""
     info, (height, width, channels) = DATASETS[dataset], shape
     side = info.test_canvas if split == "test" else info.canvas
-    # Of what is black there may be more: MNIST Large Scale has 112x112.
+    # A black surrounding may be larger: MNIST Large Scale has 112x112.
     large = info.extension == "zero" and min(height, width) >= side
     if channels != info.image_shape[-1] or not (large or height == width == side):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What the package's networks are compared with."""
+"""The plain network for comparison."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,8 @@ def plain_resnet(
         y = conv_bn(layers.ReLU()(x), filters, strides=strides)
         y = conv_bn(layers.ReLU()(y), filters)
         if strides > 1 or x.shape[-1] != filters:
-            # Not a strided convolution, the same otherwise: the gradient of one of
-            # 1x1 destroys memory in TensorFlow 2.21 on processors with AVX-512.
+            # Instead of a strided 1x1 convolution, which is the same: its gradient
+            # corrupts memory in TensorFlow 2.21 on processors with AVX-512.
             x = conv_bn(layers.MaxPooling2D(1, strides)(x), filters, size=1)
         x = layers.add([x, y])
     x = layers.GlobalAveragePooling2D()(layers.ReLU()(x))

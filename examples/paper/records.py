@@ -1,4 +1,4 @@
-"""What runs leave: a record of each, and tables of several."""
+"""Records of runs, and tables of several."""
 
 import datetime
 import json
@@ -20,7 +20,7 @@ from keras_gdrn.commands import write_text
 from keras_gdrn.evaluation import ScaleGeneralization
 from keras_gdrn.visualization import markdown_table, size_label
 
-# Runs by what they are called in tables: their names, or their folders.
+# Records by the label of their run in tables: its name, or its folder.
 Records = Mapping[str, Mapping[str, Any]]
 
 
@@ -39,7 +39,7 @@ def write_record(out: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_records(folders: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """The records of those of the runs that are complete, by their folders."""
+    """The records of the complete runs, by their folders."""
     files = {str(folder): folder / "results.json" for folder in folders}
     found = {name: file for name, file in files.items() if file.exists()}
     if not found:
@@ -50,7 +50,7 @@ def read_records(folders: Iterable[Path]) -> dict[str, dict[str, Any]]:
 def networks(records: Records) -> Iterator[tuple[str, str, dict[float, float]]]:
     """Run, name and accuracies at each size of every network that was tested.
 
-    A stage that one run has taken over from another comes once.
+    A stage that several runs share comes once.
     """
     stages = set()
     for run, record in records.items():
@@ -79,7 +79,7 @@ def report(records: Records) -> str:
     rows = [["network", *map(size_label, factors)]]
     for _, label, own in networks(records):
         cells = [f"{100 * own[f]:.2f}" if f in own else "–" for f in factors]
-        # May be broken into lines, as a narrow column needs it.
+        # Spaces allow line breaks in a narrow column.
         rows.append([label.replace("_", " "), *cells])
     title = "Accuracy in percent at each size factor (training: 1)."
     notes = "\n".join(map(_note, records.values()))
@@ -87,7 +87,7 @@ def report(records: Records) -> str:
 
 
 def over_seeds(records: Records) -> str:
-    """A row for the runs that differ in their seed only."""
+    """A table with a row for the runs that differ only in their seed."""
     groups: dict[tuple, list] = {}
     for run, label, own in networks(records):
         record = records[run]
@@ -109,7 +109,7 @@ def over_seeds(records: Records) -> str:
 
 
 def _mean_and_deviation(values: np.ndarray) -> str:
-    """The deviation may come on a line of its own, but with its sign."""
+    """Mean and deviation; a line may break between them, not after the sign."""
     deviation = (
         f" ±\N{NO-BREAK SPACE}{values.std(ddof=1):.1f}" if len(values) > 1 else ""
     )
@@ -129,7 +129,7 @@ def _note(record: Mapping[str, Any]) -> str:
 
 
 def gpus(backend: str) -> list[str]:
-    """Names of the devices that a backend computes on, but for the processor."""
+    """Names of the devices that a backend computes on, except the CPU."""
     if backend == "jax":
         import jax
 

@@ -6,24 +6,24 @@
     python examples/paper/reproduce.py --collect runs/* --seeds
 
 A run's folder, by default `runs/<name>-<budget>`, gets logs and checkpoints, at the end
-the accuracies (results.md, results.json), pictures and model.keras. Interrupted at any
-moment, the same command goes on. `--figure` runs or resumes what a figure compares and
-draws it to `runs/<figure>-<budget>.png`, with a table; what runs have in common is
-trained once. `--collect` prints a table of several runs by their folders, with
-`--seeds` means and standard deviations; with `--out curves.png` it draws the curves.
+the accuracies (results.md, results.json), pictures and model.keras. After any
+interruption, the same command resumes. `--figure` runs or resumes the experiments of a
+figure and draws it to `runs/<figure>-<budget>.png`, with a table; stages that runs
+share are trained once. `--collect` prints a table of several runs by their folders,
+with `--seeds` means and standard deviations; `--out curves.png` draws the curves.
 
 `--budget`: `smoke` shows that it runs, in seconds, on scikit-learn's digits; `small`
-takes minutes to hours of two cores, with narrower networks and fewer images and epochs
-(see budgets.py); `medium` trains and tests these networks on all images; `large` has
-more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast` the
-same on grids.
+takes minutes to hours on two CPU cores, with narrower networks and fewer images and
+epochs (see budgets.py); `medium` trains and tests these networks on all images; `large`
+has more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast`
+the same on grids.
 
 Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files such as the
 authors', of several data sets with a subfolder for each: FOLDER/cifar10. All are
 looked up before any training.
 
-Options for the network replace those of the budget. `--start-from RUN` takes over the
-first stage of another run.
+Options for the network replace those of the budget. `--start-from RUN` reuses the first
+stage of another run.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-# Otherwise TensorFlow greets a machine without a GPU by several lines of errors.
+# Otherwise TensorFlow prints several lines of errors on a machine without a GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
@@ -90,10 +90,10 @@ def reproduce_figure(options: argparse.Namespace) -> None:
 
 
 def start_for(run: str, others: Iterable[str]) -> str | None:
-    """Of other experiments, one whose first stage is the same, to take over."""
+    """Another experiment with the same first stage, which can be reused."""
 
     def start(name: str) -> tuple:
-        """What decides it; one scale channel is the same whatever pools it."""
+        """What determines it; pooling has no effect on one scale channel."""
         of = EXPERIMENTS[name]
         if len(of.stages[0].sigma0) == 1:
             of = with_network(of, scale_pooling="max", sigma0=())
@@ -106,7 +106,7 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
     """Runs an experiment to its end, or shows what is in its folder already."""
     experiment = chosen(name, options)
     with lock_folder(out):
-        # First, as a network that cannot be made should leave no settings behind.
+        # First, as a network that cannot be built should leave no settings behind.
         network(experiment, experiment.stages[-1].sigma0, options.seed)
         done = (out / "results.json").exists()
         # A run that is complete needs no images.
@@ -122,7 +122,7 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
 
 
 def settings(experiment: Experiment, seed: int, images: object) -> dict:
-    """What decides the result, for JSON; `fit` knows the rest, such as initializers."""
+    """What determines the result, for JSON; `fit` adds others, such as initializers."""
     decided = dataclasses.asdict(experiment)
     del decided["what"]
     precision = keras.config.dtype_policy().name
@@ -130,7 +130,7 @@ def settings(experiment: Experiment, seed: int, images: object) -> dict:
 
 
 def chosen(name: str, options: argparse.Namespace) -> Experiment:
-    """An experiment in its budget, with the options that replace its network's own."""
+    """An experiment in its budget, with the options that change its network."""
     experiment = within(EXPERIMENTS[name], options.budget)
     given = vars(options)
     changes = {field: given[field] for field in FIELDS if field in given}
@@ -150,14 +150,14 @@ def parse() -> argparse.Namespace:
     what.add_argument("--list", **flag, help="all names, by section of the paper")
     what.add_argument("--figure", choices=list(FIGURES), metavar="NAME")
     what.add_argument("--collect", nargs="+", type=Path, metavar="RUN")
-    add("--seeds", **flag, help="of --collect: means over seeds")
+    add("--seeds", **flag, help="with --collect: means over seeds")
     add("--budget", choices=BUDGETS, default="small")
     add("--out", type=Path, help="folder of the run; of a figure, that of all its runs")
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--download", **flag, help="download the data, if need be")
+    add("--download", **flag, help="download the data if needed")
     add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
-    add("--start-from", type=Path, metavar="RUN", help="take over its first stage")
+    add("--start-from", type=Path, metavar="RUN", help="reuse its first stage")
     own = {"default": argparse.SUPPRESS}  # by default the budget's
     text = "samples per sigma; the paper's evaluation: pixels"
     density = number_or(positive(float), pixels=None)
@@ -165,17 +165,17 @@ def parse() -> argparse.Namespace:
     text = "half-width of windows, in standard deviations; or: whole"
     half_width = number_or(positive(float), whole=None)
     add("--receptive-field", type=half_width, metavar="Q", **own, help=text)
-    text = "the paper's: he_uniform; by positive, a single channel keeps all classes"
+    text = "the paper's: he_uniform; with positive, one channel keeps all classes"
     add("--head-initializer", choices=HEAD_INITIALIZERS, **own, help=text)
     add("--widths", nargs="+", type=count, metavar="N", **own, help="stem and blocks")
     add("--canvas", type=count, help="side of the training images in pixels")
     add("--mixed-precision", choices=("float16", "bfloat16"))
     devices = number_or(int, all="all")
-    text = "GPUs to train on; `all` of them"
+    text = "number of GPUs to train on, or all"
     add("--devices", type=devices, metavar="N", default=1, help=text)
     options = parser.parse_args()
     if options.figure and options.start_from:
-        parser.error("--start-from is for a NAME; a figure's runs share what they can")
+        parser.error("--start-from needs a NAME; a figure's runs share their stages")
     options.source = Source(options.data_dir, options.download, options.h5)
     return options
 

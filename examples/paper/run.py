@@ -1,4 +1,4 @@
-"""Runs an experiment into a folder: stages, test, record."""
+"""Runs an experiment in a folder: stages, test, record."""
 
 import argparse
 import dataclasses
@@ -30,12 +30,12 @@ from keras_gdrn.visualization import (
 
 # A progress bar on a terminal, one line for each epoch in a log file.
 VERBOSE = 1 if sys.stdout.isatty() else 2
-# Of a test: images at a time, and bytes of the widest map of all of them.
+# In the test: images at a time, and bytes of their widest maps.
 TEST_BATCH, MAP_BYTES = 50, 2**29
 
 
 def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
-    """Trains and tests; after an interruption, the same call goes on.
+    """Trains and tests; after an interruption, the same call resumes.
 
     The `options` are `out`, `seed`, `source`, `start_from` (the folder of another run)
     and `devices`.
@@ -45,7 +45,7 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
     results = {}
     for stage in experiment.stages:
         last = stage is experiment.stages[-1]
-        # One device tests, whichever have trained.
+        # The test always runs on one device.
         model = network(experiment, stage.sigma0, options.seed)
         model.set_weights(weights[stage.name])
         if last and experiment.test_sigma0:
@@ -102,7 +102,7 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
     def images(stage: Stage) -> Any:
         return options.source.data(
             experiment.dataset,
-            "train+validation",  # as in the paper, when all had been chosen
+            "train+validation",  # as in the paper, after all choices
             canvas=canvas(experiment, stage),
             limit=stage.limit,
         )
@@ -144,7 +144,7 @@ class Hours(keras.callbacks.Callback):
 def take_over(first: Stage, other: Path, out: Path) -> None:
     """Copies the first stage of another run.
 
-    One scale channel is the same whatever pools it; `fit` refuses what differs.
+    Pooling has no effect on one scale channel; `fit` refuses other differences.
     """
     if not (out / first.name).exists():
         partial = out / f"partial-{first.name}"
@@ -154,7 +154,7 @@ def take_over(first: Stage, other: Path, out: Path) -> None:
 
 
 def network(experiment: Experiment, sigma0: Sequence[float], seed: int) -> keras.Model:
-    """The network with scale channels at `sigma0`, as its training begins."""
+    """The network with scale channels at `sigma0` and its initial weights."""
     keras.utils.set_random_seed(seed)
     of = experiment.network
     if experiment.plain:
@@ -163,7 +163,7 @@ def network(experiment: Experiment, sigma0: Sequence[float], seed: int) -> keras
 
 
 def evaluate(model: keras.Model, experiment: Experiment, source: Any) -> Any:
-    """Accuracy at each size factor and, where there are scales, which decide."""
+    """Accuracy at each size factor and, with scale channels, which ones decide."""
     side = test_side(experiment)
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
     scales = 1 if experiment.plain else len(model.get_layer("scale_channels").sigma0)
@@ -196,7 +196,7 @@ def canvas(experiment: Experiment, stage: Stage) -> tuple[int, int]:
 
 
 def parts(experiment: Experiment) -> list[Part]:
-    """All images that it needs: splits, size factors and canvases."""
+    """All images that an experiment needs: splits, size factors and canvases."""
     canvases = dict.fromkeys(canvas(experiment, stage) for stage in experiment.stages)
     training = [("train+validation", 1.0, own) for own in canvases]
     side = test_side(experiment)
@@ -204,6 +204,6 @@ def parts(experiment: Experiment) -> list[Part]:
 
 
 def images_of(experiment: Experiment, stage: Stage) -> int:
-    """Number of its images."""
+    """Number of training images of a stage."""
     size = DATASETS[experiment.dataset].size("train+validation")
     return min(size, stage.limit or size)

@@ -1,4 +1,4 @@
-"""What is fixed about each data set: classes, splits, canvas, extension."""
+"""Classes, splits, canvas and extension of each data set."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class DatasetInfo:
     """A data set and how it is rescaled.
 
     Args:
-        name: What `rescaled` calls it.
+        name: Its name in `rescaled`.
         source: Its name in TensorFlow Datasets, or `"sklearn"`.
         image_shape: `(H, W, C)` as published.
         class_names: Names of the classes, in the order of the labels.
@@ -33,7 +33,7 @@ class DatasetInfo:
         train, validation, test: The slices that make up each split. No image is in
             two of them. `validation` is empty where no validation split is defined.
         white: The largest pixel value, which becomes 1.
-        unit: Factor for `imresize` that stands for size factor 1.
+        unit: Factor of `imresize` at size factor 1.
     """
 
     name: str
@@ -55,7 +55,7 @@ class DatasetInfo:
         return len(self.class_names)
 
     def slices(self, split: str) -> tuple[Slice, ...]:
-        """The slices of `split`; a `ValueError` where there is no such split.
+        """The slices of `split`; raises a `ValueError` if there is no such split.
 
         Without a validation split, "train+validation" is "train".
         """
@@ -110,7 +110,7 @@ _CIFAR10 = DatasetInfo(
 )
 # The published training part has 5000 images, so the paper's 7000 must take some of the
 # other 8000. The authors removed 1400 of the 13000 by hand and did not publish which;
-# here no image is judged, and the last 1400 stay unused.
+# here simply the last 1400 stay unused.
 _STL10 = DatasetInfo(
     name="stl10",
     source="stl10",
@@ -153,7 +153,7 @@ _DIGITS = replace(
 )
 _INFOS = (_FASHION_MNIST, _CIFAR10, _STL10, _STL10_ORIGINAL, _MNIST, _DIGITS)
 
-# What is known of each data set, by its name.
+# The data sets, by name.
 DATASETS: dict[str, DatasetInfo] = {info.name: info for info in _INFOS}
 
 

@@ -18,26 +18,25 @@ def read_h5(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Read a file of rescaled images, such as the authors', into memory.
 
-    It has `x_train, x_val, x_test` or some of them, `(N, H, W, C)`, and `y_train,
-    y_val, y_test`, `(N,)` or `(N, 1)`. Where others have more, one image, with or
-    without its first axis, or none is a placeholder and left out. Values are of 0 to 1,
-    or of 0 to 255 and then divided by 255: which they are is seen from all images of a
-    split, as `models.Preprocess` sees it. What resizing has carried outside of the
-    range is clipped.
+    The file has `x_train, x_val, x_test` or some of them, `(N, H, W, C)`, and `y_train,
+    y_val, y_test`, `(N,)` or `(N, 1)`. If other splits have more, a split of no image
+    or of one, with or without its first axis, is a placeholder and left out. Values are
+    from 0 to 1, or from 0 to 255 and then divided by 255; all images of a split decide,
+    as in `models.Preprocess`. Values outside the range, from resizing, are clipped.
 
     Args:
-        path: The file.
-        limit: Take only the first so many images of each split.
+        path: Path of the file.
+        limit: Read only the first `limit` images of each split.
 
     Returns:
-        Images `(N, H, W, C)`, float32 in [0, 1], and labels `(N,)`, int32, for those of
-        "train", "validation" and "test" that the file has: what `fit` and the functions
-        of `keras_gdrn.evaluation` take.
+        A dictionary from "train", "validation" and "test", as far as the file has them,
+        to images `(N, H, W, C)`, float32 in [0, 1], and labels `(N,)`, int32. `fit` and
+        the functions of `keras_gdrn.evaluation` take these pairs.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        OSError: If it is no HDF5 file, or not a complete one.
-        ValueError: If it is of another layout or has other values.
+        OSError: If it is not a complete HDF5 file.
+        ValueError: If it has another layout or other values.
 
     Example:
 
@@ -51,9 +50,9 @@ def read_h5(
     try:
         with h5py.File(path) as file:
             return {s: _pair(file, KEYS[s], limit) for s in _splits(file)}
-    except FileNotFoundError:  # names it
+    except FileNotFoundError:  # its message names the file
         raise
-    except Exception as error:  # h5py lets through whatever damage raises
+    except Exception as error:  # damage can raise any error in h5py
         kind = ValueError if isinstance(error, ValueError) else OSError
         raise kind(f"{Path(path)}: {error}") from error
 
@@ -62,23 +61,23 @@ def _splits(file: Any) -> list[str]:
     """The splits of a file, without the placeholders."""
     found = {s: file[f"x_{k}"] for s, k in KEYS.items() if f"x_{k}" in file}
     if not found:
-        raise ValueError(f"must have x_train, x_val or x_test. Found: {list(file)}")
-    # One image without the axis of a batch, or none, has fewer axes.
+        raise ValueError(f"must have x_train, x_val or x_test. Received: {list(file)}")
+    # A placeholder may lack the batch axis.
     counts = {s: len(x) if x.ndim == 4 else 1 for s, x in found.items()}
     return [s for s in found if counts[s] > 1 or counts[s] == max(counts.values())]
 
 
 def _pair(file: Any, key: str, limit: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """The images and the labels of a split, if they are such."""
+    """The images and labels of a split, checked."""
     x, y = file[f"x_{key}"], file[f"y_{key}"]
     if x.ndim != 4 or x.shape[3] not in (1, 3) or x.dtype.kind not in "buif":
-        raise ValueError(f"x_{key} must be numbers (N, H, W, C). Found: {x}")
+        raise ValueError(f"x_{key} must be numbers (N, H, W, C). Received: {x}")
     if y.shape not in ((len(x),), (len(x), 1)) or y.dtype.kind not in "uif":
-        raise ValueError(f"y_{key} must be a number for each of {x}. Found: {y}")
+        raise ValueError(f"y_{key} must be a number for each of {x}. Received: {y}")
     labels = y[:limit].reshape(-1)
-    faulty = (labels < 0) | (labels % 1 != 0)
-    if faulty.any():
-        raise ValueError(f"y_{key} must number classes. Found: {labels[faulty][:12]}")
+    bad = (labels < 0) | (labels % 1 != 0)
+    if bad.any():
+        raise ValueError(f"y_{key} must be class numbers. Received: {labels[bad][:12]}")
     images = x[:limit].astype("float32", copy=False)
     try:
         images /= white(images)

@@ -31,7 +31,7 @@ def imresize(images: Any, factor: float) -> Any:
 
     Source: The MathWorks' documentation of `imresize` (since R2007a), with the
     kernel of Keys (1981), "Cubic convolution interpolation for digital image
-    processing". Departure: images of integers are not rounded and clipped.
+    processing". Departure: integer images are not rounded and clipped.
 
     Args:
         images: NumPy array (or what `numpy.asarray` takes) or TensorFlow tensor of
@@ -41,11 +41,11 @@ def imresize(images: Any, factor: float) -> Any:
 
     Returns:
         The resized images, of the same kind and rank, float32, in the range of the
-        input give or take the overshoot of the cubic.
+        input apart from the overshoot of the cubic.
 
     Raises:
         ValueError: If `factor` is not finite and positive, or the images have another
-            rank, are empty, no real numbers, or of a size unknown to the graph.
+            rank, are empty, are not real numbers, or have a size unknown to the graph.
 
     Guarantee: within 1e-5 of a transcription of the algorithm pixel by pixel, for
     images in [0, 1] and all nine `SIZE_FACTORS`; constants are kept.
@@ -66,11 +66,11 @@ def rescale(
 ) -> Any:
     """Resize images by `imresize` and center them on a canvas.
 
-    Where the canvas is larger, it is filled by zeros or by the mirror images of the
-    resized image, repeated as often as needed; where it is smaller, the center is
-    cut out. Where the sizes differ by an odd number, the image sits half a pixel below
-    and to the right of the center: `imresize` rounds sizes up, and what is too much
-    lies below and to the right. So the object is centered to half a pixel, always.
+    A larger canvas is filled with zeros or with mirror images of the resized image,
+    repeated as often as needed; a smaller one keeps the center. If the sizes differ by
+    an odd number, the image sits half a pixel below and to the right of the center. As
+    `imresize` rounds sizes up, with the surplus below and to the right, the object is
+    always centered to within half a pixel.
 
     Resizing, extending and cropping are linear along each axis, so one matrix per
     axis does all three, and pixels outside the canvas are never computed.
@@ -90,7 +90,7 @@ def rescale(
         same kind as `images`, float32.
 
     Raises:
-        ValueError: As `imresize`, and if `canvas` or `extension` is unusable.
+        ValueError: As `imresize`, and if `canvas` or `extension` is invalid.
 
     Guarantee: equals `imresize` followed by `numpy.pad(mode="symmetric")` or zeros,
     or by cropping, to float32 rounding.
@@ -107,7 +107,7 @@ def rescale(
 def _resized(
     images: Any, factor: float, canvas: tuple[int, int] | None, extension: Extension
 ) -> Any:
-    """Images on a canvas, or on one of their own size."""
+    """Images resized, onto a canvas if there is one."""
     factor = check_positive("factor", factor)
     images = as_images(images)
     sizes = images.shape[1:3] if len(images.shape) == 4 else images.shape[:2]
@@ -123,11 +123,11 @@ def canvas_matrix(
 ) -> np.ndarray:
     """Weights `(canvas, size)` that resize an axis and center it, float64, read-only.
 
-    Those of a pixel that is not filled by zero sum to one.
+    The weights of a pixel sum to one, unless it is filled by zero.
     """
     resized = ceil(factor * size)
     index = np.arange(canvas) - (canvas - resized + 1) // 2
-    # Only the pixels on the canvas: resized, there may be far more than it has.
+    # Only the pixels on the canvas: the resized image may have far more.
     position = (mirror(index, resized) + 0.5) / factor - 0.5
     # A kernel of support 4 takes at most 4 samples; widened, 4 / factor of them.
     shrink = min(factor, 1.0)

@@ -1,4 +1,4 @@
-"""The published images of a split, as they are, in an order that never changes."""
+"""The published images of a split, unchanged, in a fixed order."""
 
 import os
 from pathlib import Path
@@ -20,15 +20,15 @@ def original_arrays(
     data_dir: str | os.PathLike | None = None,
     download: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The published images of a split, as they are, in the order of `rescaled`.
+    """The published images of a split, unchanged, in the order of `rescaled`.
 
-    TensorFlow Datasets shuffled the records when it wrote them, and the digits are
-    permuted here, so that the first images of a split are of all classes.
+    The first images of a split are of all classes: TensorFlow Datasets shuffled the
+    records when it wrote them, and the digits are permuted here.
 
     Args:
         name: A key of `DATASETS`.
         split: "train", "validation", "train+validation" or "test".
-        limit: Take only the first so many images.
+        limit: Take only the first `limit` images.
         data_dir, download: As for `rescaled`.
 
     Returns:
@@ -78,13 +78,13 @@ def _digits(slices: list[Slice]) -> Arrays:
 def _read_tfds(directory: Path, slices: list[Slice]) -> Arrays:
     import tensorflow_datasets as tfds
 
-    # From the directory, not the name: no code or network of the builder is needed.
+    # Not by name, which would need the builder's code and the network.
     builder: Any = tfds.builder_from_directory(directory)
     data = builder.as_dataset(
         split="+".join(f"{source}[{start}:{stop}]" for source, start, stop in slices),
         batch_size=-1,
         as_supervised=True,
-        # One file after the other, however many there are.
+        # One file after the other, so that the order is fixed.
         read_config=tfds.ReadConfig(interleave_cycle_length=1),
     )
     return tfds.as_numpy(data)
@@ -95,8 +95,8 @@ def prepared_directory(
 ) -> Path:
     """Where TensorFlow Datasets has written the newest version of `source`.
 
-    Looks before TensorFlow Datasets is imported: without the data and without a
-    network it would try for minutes before it said so.
+    Looks before TensorFlow Datasets is imported: without the data and a network, it
+    would try for minutes before it failed.
     """
     default = os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
     root = Path(data_dir or default).expanduser().absolute()

@@ -1,4 +1,4 @@
-"""The pixels of image files and of images in memory, as they are looked at."""
+"""The pixels of image files and of images in memory."""
 
 import io
 import os
@@ -13,30 +13,30 @@ from keras_gdrn._checks import check_choice
 from keras_gdrn._pixels import WHITE, white
 
 MODES = {1: "L", 3: "RGB"}
-# A shape that no photograph has: resized by its shorter side it would be gigantic.
+# Largest ratio of sides: resized by its shorter side, a longer image would be huge.
 LONGEST = 32
 
 
 def read_image(image: Any, channels: int = 3) -> np.ndarray:
-    """The pixels of a file, of an image of Pillow's or of an array.
+    """Read the pixels of an image file, a Pillow image or an array.
 
-    They are the way up that they are shown (EXIF), over white where they are
-    transparent, of an animation the first, and gray or colored as asked for.
+    The EXIF orientation is applied, transparent pixels are drawn over white, and an
+    animation gives its first frame.
 
     Args:
         image: Path of a JPEG, PNG, BMP or GIF file, its bytes, or the file opened in
-            binary mode; `PIL.Image.Image`; or an array
-            `(height, width)` or `(height, width, channel)` with 1, 3 or 4 channels and
-            values of 0 to 255 or 0 to 1.
+            binary mode; a `PIL.Image.Image`; or an array `(height, width)` or
+            `(height, width, channel)` with 1, 3 or 4 channels and values from 0 to 255
+            or from 0 to 1.
         channels: 1 for gray, 3 for red, green and blue.
 
     Returns:
         `(height, width, channels)`, uint8.
 
     Raises:
-        ValueError: If a file is none of these, is damaged or has more pixels than
-            Pillow takes for an honest image (89 million); or if the sides of an image
-            differ more than 32-fold, or an array has another shape or other values.
+        ValueError: If a file has another format, is damaged or exceeds Pillow's limit
+            against decompression bombs (89 million pixels); if the sides of an image
+            differ more than 32-fold; or if an array has another shape or other values.
             The error names the file.
 
     Example:
@@ -55,8 +55,8 @@ def read_image(image: Any, channels: int = 3) -> np.ndarray:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path, formats=("BMP", "GIF", "JPEG", "PNG")) as opened:
                 return _as_pixels(opened, channels)
-    except Exception as error:  # Pillow lets through whatever damage raises
-        what = path if isinstance(path, Path) else "What was opened"
+    except Exception as error:  # damage can raise any error in Pillow
+        what = path if isinstance(path, Path) else "The opened file"
         raise ValueError(f"{what} cannot be read as an image: {error}") from error
 
 
@@ -86,12 +86,12 @@ def _as_bytes(pixels: np.ndarray) -> np.ndarray:
     except ValueError as error:
         raise ValueError(
             "An image must be the path of a file, its bytes, a file opened in binary "
-            f"mode, an image of Pillow's or an array, whose {error}"
+            f"mode, a Pillow image or an array, whose {error}"
         ) from None
     if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[-1] in (3, 4))):
         raise ValueError(
             "An array of an image must be (height, width) or (height, width, channel), "
-            f"with 1, 3 or 4 channels. Received: an array of the shape {pixels.shape}"
+            f"with 1, 3 or 4 channels. Received: an array of shape {pixels.shape}"
         )
     if pixels.dtype == "uint8" and brightness == 1:
         return pixels
@@ -102,6 +102,6 @@ def _as_bytes(pixels: np.ndarray) -> np.ndarray:
 def _check_shape(width: int, height: int) -> None:
     if not 0 < max(width, height) <= LONGEST * min(width, height):
         raise ValueError(
-            f"its sides must not differ more than {LONGEST}-fold. "
+            f"the sides of an image must not differ more than {LONGEST}-fold. "
             f"Received: {width}x{height} pixels"
         )

@@ -27,8 +27,8 @@ def rescaled_arrays(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The images and labels of `rescaled`, in the same order, as NumPy arrays.
 
-    For any backend, and for what fits in memory: the images of a test set of CIFAR-10
-    take 0.5 GB, one of STL-10 1.6 GB. The digits need no TensorFlow.
+    For any backend. The images must fit in memory: a test set of CIFAR-10 takes 0.5 GB,
+    one of STL-10 1.6 GB. The digits need no TensorFlow.
 
     Args:
         name, split, factor, canvas, limit, data_dir, download: As for `rescaled`.
@@ -65,9 +65,8 @@ def rescaled(
     """A split of a data set, with every image rescaled by one size factor.
 
     The published images are decoded once and kept in memory as they are (CIFAR-10:
-    150 MB); each batch is rescaled when it is asked for. Values that the cubic
-    carries out of the range of the data are clipped, as they are in images of uint8;
-    they are not rounded to whole levels.
+    150 MB); each batch is rescaled when it is read. Values that the cubic carries out
+    of the range of the data are clipped, as in uint8 images, but not rounded.
 
     Source: the rescaled data sets of Perzanowski and Lindeberg (2025), Sec. 4.1 of
     "Scale-invariant Gaussian derivative residual networks". Which images went into
@@ -85,13 +84,13 @@ def rescaled(
             Defaults to that of `DATASETS`.
         batch_size: Images in a batch; the last one may be smaller. By default the
             elements are single images.
-        shuffle: Whether to reorder the images, anew in every iteration. (`fit` always
-            does, by its own seed.)
-        seed: Seed of the shuffling: the same one gives the same orders.
-        limit: Take only the first so many images, which are of mixed classes.
+        shuffle: Whether to reshuffle the images in each iteration. (`fit` always does,
+            with its own seed.)
+        seed: Random seed of the shuffling. The same seed gives the same orders.
+        limit: Take only the first `limit` images, which are of mixed classes.
         data_dir: Directory of TensorFlow Datasets. Defaults to the environment
             variable TFDS_DATA_DIR, then to `~/tensorflow_datasets`.
-        download: Whether to download and prepare the data if they are not there.
+        download: Whether to download and prepare the data if they are missing.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (image, label):

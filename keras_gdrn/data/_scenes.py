@@ -15,7 +15,7 @@ class Shape:
     """An object in a scene.
 
     Args:
-        kind: Its class, a number of `SHAPES`.
+        kind: Its class, an index of `SHAPES`.
         row, column: Its center, in pixels.
         size: Its diameter, in pixels.
     """
@@ -26,7 +26,7 @@ class Shape:
     size: float
 
     def mask(self, canvas: int) -> np.ndarray:
-        """Where it is, `(canvas, canvas)` bool."""
+        """The pixels of the object, `(canvas, canvas)` bool."""
         y = np.abs(np.arange(canvas)[:, None] - self.row) / self.size
         x = np.abs(np.arange(canvas)[None, :] - self.column) / self.size
         bar, end = np.minimum(y, x), np.maximum(y, x)
@@ -39,7 +39,7 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scenes:
-    """Images and what is in them.
+    """Images and the objects in them.
 
     Attributes:
         images: `(N, canvas, canvas, 1)` float32 in [0, 1].
@@ -65,8 +65,8 @@ def random_scenes(
 
     Args:
         count: Number of scenes.
-        sizes: Sizes of the objects in pixels, drawn with equal chances.
-        seed: Seed of the random numbers.
+        sizes: Sizes of the objects in pixels, drawn with equal probability.
+        seed: Random seed.
         most: Largest number of objects in a scene.
         canvas: Side of the images in pixels.
 
@@ -92,7 +92,7 @@ def centered_shapes(count: int, size: float, seed: int, canvas: int = 64) -> Sce
     Args:
         count: Number of scenes.
         size: Size of the objects in pixels.
-        seed: Seed of the random numbers.
+        seed: Random seed.
         canvas: Side of the images in pixels.
 
     Returns:

@@ -36,15 +36,15 @@ def apply_matrices(images: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
 
 def _multiply(xp: Any, images: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Both products, `(N, H, W, C)` float64; `xp` is `numpy` or `tensorflow`."""
-    # Each product is one for all images: where BLAS shares a product between threads,
-    # one for each image was up to 25 times slower (measured on two busy cores).
+    # One product for all images: with a multithreaded BLAS, one for each image was up
+    # to 25 times slower (measured on two busy cores).
     images = xp.tensordot(images, rows, ([1], [1]))  # image, column, channel, row
     images = xp.tensordot(images, columns, ([1], [1]))  # image, channel, row, column
     return xp.transpose(images, (0, 2, 3, 1))
 
 
 def as_images(images: Any) -> Any:
-    """`images` as an array, or the tensor it is, if fit for `apply_matrices`."""
+    """`images` as an array or a tensor, checked for `apply_matrices`."""
     if not is_tensor(images):
         images = np.asarray(images)
     # The shape of a tensor of unknown rank has no length.
@@ -58,8 +58,8 @@ def as_images(images: Any) -> Any:
         or np.dtype(kind).kind not in "biuf"
     ):
         raise ValueError(
-            "`images` must be real numbers (H, W), (H, W, C) or (N, H, W, C), of which "
-            "there are some, and H, W and C are known when a graph is built. "
+            "`images` must be real numbers (H, W), (H, W, C) or (N, H, W, C), not "
+            "empty, and in a graph H, W and C must be known. "
             f"Received: {images.dtype} of shape {images.shape}"
         )
     return images

@@ -1,4 +1,4 @@
-"""Images that are read by their numbers, so that any batch can be made at any time."""
+"""Images that are read by index, so that any batch can be made at any time."""
 
 import functools
 import itertools
@@ -17,14 +17,14 @@ CHUNK = 256
 
 
 class ArraySource:
-    """Images, their labels and, if need be, weights, in arrays."""
+    """Images, labels and optional sample weights, in arrays."""
 
     def __init__(self, *arrays: np.ndarray):
         counts = [len(array) for array in arrays]
         if not all(counts) or len(set(counts)) > 1:
             raise ValueError(
-                "There must be as many labels as images and, if any, as many weights "
-                f"as images; at least one. Received: arrays of {counts}"
+                "Images, labels and any weights must be equally many, at least one. "
+                f"Received: arrays of lengths {counts}"
             )
         self.arrays = arrays
 
@@ -32,11 +32,11 @@ class ArraySource:
         return len(self.arrays[0])
 
     def rows(self, index: Any) -> tuple[np.ndarray, ...]:
-        """The images of these numbers, their labels and, if any, weights."""
+        """The images at these indices, their labels and any weights."""
         return tuple(array[index] for array in self.arrays)
 
     def identity(self) -> Any:
-        """What tells them from other images, for JSON."""
+        """What identifies the images, for JSON."""
         flat = [np.ascontiguousarray(array).reshape(-1) for array in self.arrays]
         sums = [f"{zlib.crc32(array.view('uint8').data):08x}" for array in flat]
         pairs = zip(self.arrays, sums, strict=True)
@@ -44,7 +44,7 @@ class ArraySource:
 
 
 def generator(key: tuple[int, int], place: int = 0) -> np.random.Generator:
-    """Random numbers of a place, whatever was drawn before at others.
+    """Random numbers of a place, independent of those drawn at others.
 
     Args:
         key: Two integers, such as a seed and the number of an epoch.
@@ -56,25 +56,25 @@ def generator(key: tuple[int, int], place: int = 0) -> np.random.Generator:
     )
 
 
-@functools.lru_cache(2)  # that of an epoch is asked for at each of its steps
+@functools.lru_cache(2)  # each step of an epoch needs it
 def order(seed: int, epoch: int, count: int) -> np.ndarray:
-    """The order in which an epoch has `count` images."""
+    """The order of `count` images in an epoch."""
     return generator((seed, epoch)).permutation(count)
 
 
 def as_dataset(
     source: ArraySource, batch_size: int | None, shuffle: bool, seed: int
 ) -> "tf.data.Dataset":
-    """Batches of a source, or single images; shuffled anew in each iteration.
+    """Batches of a source, or single images; reshuffled in each iteration if wanted.
 
-    `fit` reads the attribute `source` instead, so that it can begin at any batch.
+    `fit` reads the attribute `source` instead, so that it can start at any batch.
     """
     try:
         import tensorflow as tf
     except ImportError as error:
         raise ImportError(
-            "A `tf.data.Dataset` needs TensorFlow: `pip install tensorflow`, or take "
-            "`rescaled_arrays` or `stir_arrays`, which need none"
+            "A `tf.data.Dataset` needs TensorFlow: `pip install tensorflow`, or use "
+            "`rescaled_arrays` or `stir_arrays`, which do not need it"
         ) from error
 
     epochs, count, size = itertools.count(), len(source), batch_size or CHUNK
@@ -103,7 +103,7 @@ def as_dataset(
 def mapped(
     data: "tf.data.Dataset", function: Callable[..., tuple], signature: list[Any]
 ) -> "tf.data.Dataset":
-    """What a NumPy function makes of each element, several at a time, in order."""
+    """Applies a NumPy function to each element, several at a time, in order."""
     import tensorflow as tf
 
     def call(*parts: "tf.Tensor") -> tuple:
@@ -114,17 +114,17 @@ def mapped(
             part.set_shape(spec.shape)
         return tuple(made)
 
-    # TensorFlow would rewrite the function for nothing, in a second or two.
+    # AutoGraph would need a second or two to convert the function, for nothing.
     call = tf.autograph.experimental.do_not_convert(call)
     return data.map(call, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
 
 
 def untuned(data: "tf.data.Dataset") -> "tf.data.Dataset":
-    """This, and what is made of it, without the thread that tunes a running pipeline.
+    """Turns off autotuning for a pipeline and for those made from it.
 
-    Now and then that thread misses that the iterator is let go, and whoever does so
-    waits until it wakes up again: up to a minute, with nothing to compute. Without it,
-    each step of a pipeline uses as many threads as there are processors.
+    Now and then the tuning thread misses that the iterator is released. The release
+    then waits for up to a minute until the thread wakes up. Without autotuning, each
+    step of a pipeline uses as many threads as there are processors.
     """
     import tensorflow as tf
 

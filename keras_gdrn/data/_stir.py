@@ -1,4 +1,4 @@
-"""STIR, the public benchmark of objects of any size, anywhere in the image."""
+"""STIR, a public benchmark of objects of any size at any position in the image."""
 
 import csv
 import os
@@ -76,15 +76,15 @@ def stir(
     data_dir: str | os.PathLike | None = None,
     download: bool = False,
 ) -> "tf.data.Dataset":
-    """Objects of chosen sizes, anywhere on images of 64×64 pixels.
+    """Objects of chosen sizes, at any position on images of 64×64 pixels.
 
     The benchmark has each object at all 48 sizes from 17 to 64 pixels. In its scenarios
     (`STIR_SCENARIOS`) a network is trained on some of the sizes and tested on all.
 
-    Without `file`, the emoji are those that come with the package, and the digits are
-    made from MNIST. They follow the publication, but are not its files: the icons were
-    rendered anew, and TensorFlow Datasets holds MNIST in another order, so that the
-    digits are others of the same kind, at other positions.
+    Without `file`, the emoji come with the package, and the digits are made from MNIST.
+    They follow the publication but differ from its files: the icons were rendered
+    again, and TensorFlow Datasets has MNIST in another order, so the digits are others
+    of the same kind, at other positions.
 
     Source: T. R. Altstidl et al., "Just a Matter of Scale? Reevaluating Scale
     Equivariance in Convolutional Neural Networks", arXiv 2211.10288; the data at
@@ -95,27 +95,27 @@ def stir(
         name: "emoji" (36 classes, one image of each at each size), "mnist" (10, 50),
             "trafficsign" (16, 25, in color) or "aerial" (9, 25, in color).
         split: "train", "validation" or "test".
-        sizes: Sizes of the objects in pixels, 17 to 64, or one of them.
-        side: Height and width of the images. Less than 64, as training on small objects
-            takes no more, cuts a square out of each, anywhere, but with the object.
+        sizes: Size or sizes of the objects in pixels, from 17 to 64.
+        side: Height and width of the images. Below 64, which is enough to train on
+            small objects, a random square that contains the object is cut out of each.
         file: The published `.npz` file; "trafficsign" and "aerial" need it.
         batch_size: Images in a batch; the last one may be smaller. By default the
             elements are single images.
-        shuffle: Whether to reorder the images, anew in every iteration. Otherwise they
-            come size by size, and each size class by class.
-        seed: Seed of the shuffling and of where squares are cut out: the same one gives
-            the same orders and images.
+        shuffle: Whether to reshuffle the images in each iteration. Otherwise they are
+            ordered by size and, within a size, by class.
+        seed: Random seed of the shuffling and of the squares' positions. The same seed
+            gives the same orders and images.
         data_dir: Directory of TensorFlow Datasets with MNIST, as for `rescaled`.
-        download: Whether to download MNIST if it is not there.
+        download: Whether to download MNIST if it is missing.
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (image, label):
         `(side, side, C)` float32 in [0, 1] and `()` int32, or batches of them.
 
     Raises:
-        ValueError: If an argument is out of its range, or `file` is damaged or that of
-            another data set.
-        FileNotFoundError: If `file` is not there, or MNIST has not been prepared.
+        ValueError: If an argument is out of its range, or `file` is damaged or belongs
+            to another data set.
+        FileNotFoundError: If `file` does not exist, or MNIST has not been prepared.
 
     Guarantee: the elements equal those of `stir_arrays`.
 
@@ -131,7 +131,7 @@ def stir(
 
 
 def stir_published(name: str, scenario: int) -> dict[str, np.ndarray]:
-    """What the authors of STIR published of eleven networks, to compare with.
+    """Published accuracies of eleven networks on STIR, for comparison.
 
     Source: as `stir`; each value is the mean of 25 to 50 runs.
 
@@ -140,10 +140,10 @@ def stir_published(name: str, scenario: int) -> dict[str, np.ndarray]:
         scenario: One of `STIR_SCENARIOS`, 1 to 4.
 
     Returns:
-        For each network by its name `(48,)` accuracies in percent, at `STIR_SIZES`.
+        For each network name, `(48,)` accuracies in percent at `STIR_SIZES`.
 
     Raises:
-        ValueError: If an argument is another one.
+        ValueError: If an argument is none of these.
 
     Example:
 
@@ -179,7 +179,7 @@ class StirSource(ArraySource):
         sizes = _checked_sizes(sizes)
         if not is_integer(side) or not max(sizes) <= side <= SIDE:
             raise ValueError(
-                f"`side` must be an integer from the largest size to {SIDE}. "
+                f"`side` must be an integer from the largest of `sizes` to {SIDE}. "
                 f"Received: side={side!r}, sizes up to {max(sizes)}"
             )
         rows = [SIDE - size for size in sizes]
@@ -203,7 +203,7 @@ class StirSource(ArraySource):
 
 
 def _cut(images: np.ndarray, side: int, seed: int) -> np.ndarray:
-    """A square of each image, anywhere, but with all that is not black in it."""
+    """A random square of each image that contains all that is not black."""
     random = np.random.default_rng(seed)
     squares = []
     for image in images:

@@ -1,4 +1,4 @@
-"""The images of STIR: from the published files, or made as these are described."""
+"""The images of STIR: from the published files, or made as published."""
 
 import functools
 import lzma
@@ -12,7 +12,7 @@ from keras_gdrn.data._load import Arrays, original_arrays
 
 # Training, validation and test; sizes from 64 down to 17; side of an image.
 SPLITS, SIZES, SIDE = 3, 48, 64
-# The 36 icons at each size; LICENSE.md beside them tells where they are from.
+# The 36 icons at each size; LICENSE.md in that folder states their origin.
 ICONS = Path(__file__).parent / "stir" / "emoji.xz"
 EMOJI, DIGITS = 36, 10
 # Images of each digit in each split.
@@ -24,13 +24,13 @@ def read_published(
 ) -> Arrays:
     """Images `(N, 64, 64, C)` uint8 and labels, of a file's split and rows of sizes."""
     path = Path(file).expanduser()
-    with path.open("rb") as opened:  # NumPy would not close one that is damaged
+    with path.open("rb") as opened:  # NumPy would not close a damaged one
         try:
             content = np.load(opened, allow_pickle=False)
             images, labels = content["imgs"], content["lbls"]
-        except Exception as error:  # NumPy lets through whatever damage raises
+        except Exception as error:  # damage can raise any error in NumPy
             raise ValueError(
-                f"{path} is no .npz file with arrays `imgs` and `lbls`: {error}"
+                f"{path} is not a .npz file with arrays `imgs` and `lbls`: {error}"
             ) from error
     image = (SIDE, SIDE, 3) if images.shape[-1:] == (3,) else (SIDE, SIDE)
     found = np.unique(labels)
@@ -117,7 +117,7 @@ def _digits(
 
 
 def _placed(digits: np.ndarray, size: int, split: int) -> np.ndarray:
-    """The digits at one size, somewhere on images of 64×64, in uint8."""
+    """The digits at one size, at random positions on images of 64×64, in uint8."""
     resize = _resizing(digits.shape[1], size)
     resized = resize @ digits @ resize.T
     limits = {"axis": (1, 2), "keepdims": True}
@@ -138,8 +138,8 @@ def _placed(digits: np.ndarray, size: int, split: int) -> np.ndarray:
 def _resizing(old: int, new: int) -> np.ndarray:
     """`skimage.transform.resize(order=3)` along one axis, as a matrix `(new, old)`.
 
-    It is linear but for the clipping: cubic splines, before which an image that shrinks
-    is smoothed; edges are mirrored.
+    Except for the clipping it is linear: cubic splines with mirrored edges, after
+    smoothing if the image shrinks.
     """
     identity = np.eye(old)
     if new < old:

@@ -13,9 +13,9 @@ from keras_gdrn.data._separable import is_tensor
 from keras_gdrn.data._source import generator
 from keras_gdrn.training._sources import checked_images
 
-KNOTS = 8  # along each axis, of the splines by which an image is bent
-NUMBERS = 14 + 2 * KNOTS**2  # that are drawn for an image, whether they are used or not
-AT_HAND = 2**18  # values of images that are changed at a time
+KNOTS = 8  # of the splines of an elastic deformation, along each axis
+NUMBERS = 14 + 2 * KNOTS**2  # random numbers of an image, whether used or not
+CACHED = 2**18  # values changed at a time, so that they stay in the processor's cache
 
 # ITU-R 601-2 luma, by which torchvision makes an image gray.
 LUMA = np.array([0.2989, 0.587, 0.114], "float32")
@@ -23,27 +23,26 @@ LUMA = np.array([0.2989, 0.587, 0.114], "float32")
 
 @dataclasses.dataclass(frozen=True)
 class Augmentation:
-    """What `augment` does to each image, in this order; zero stands for nothing.
+    """Random changes of training images, applied in this order; zero turns one off.
 
     Args:
-        padding: Pixels of zeros put around the image before a window of its own size
-            is cut out at random.
-        flip: Probability of exchanging left and right.
-        elastic: Pixels by which the points of an image move along each axis, at most;
-            neighbors move alike: cubic B-splines with 8 × 8 coefficients that are
-            uniform in `[-elastic, elastic]`. Between pixels the image is linear, and
-            around it is its mirror image. With 2, digits of 20 pixels look as if
-            written anew.
+        padding: Pixels of zeros put around the image before a random window of its own
+            size is cut out.
+        flip: Probability of a horizontal flip.
+        elastic: Largest displacement in pixels along each axis of a smooth deformation:
+            cubic B-splines with 8 × 8 coefficients, uniform in `[-elastic, elastic]`.
+            The image is interpolated linearly and mirrored at its border. With 2,
+            digits of 20 pixels look as if written again.
         brightness, contrast, saturation: Color is multiplied, or moved away from the
             image's mean gray or from each pixel's gray, by a factor that is uniform
             in `[max(0, 1 - value), 1 + value]`.
-        hue: The hue is turned by a share of the circle, uniform in `[-hue, hue]`; at
-            most 0.5. These four act in random order.
-        blur: Highest standard deviation in pixels of a Gaussian blur, uniform in
-            `[0, blur]`; around the image is its mirror image. A smaller image has fewer
-            details: at a share f of the size they are lost as by √(1/f² - 1) / 2
-            pixels, 0.87 at half.
-        cutout: Side in pixels of a square of zeros about any pixel of the image.
+        hue: The hue is rotated by a fraction of the circle, uniform in `[-hue, hue]`;
+            at most 0.5. These four act in random order.
+        blur: Largest standard deviation in pixels of a Gaussian blur, uniform in
+            `[0, blur]`; the image is mirrored at its border. An image reduced to a
+            fraction f of its size loses details as by √(1/f² - 1) / 2 pixels, 0.87 at
+            half.
+        cutout: Side in pixels of a square of zeros around a random pixel of the image.
 
     Raises:
         ValueError: If a value is out of its range.
@@ -74,34 +73,34 @@ class Augmentation:
 
 
 def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
-    """Change images at random, each in its own way.
+    """Augment images at random, each independently.
 
     Flip, color jitter and crop after padding are those of torchvision: values are
     clipped to [0, 1] after each step of the jitter. Saturation and hue leave images of
-    one channel as they are. No state is kept: the same seed has the same result.
+    one channel as they are. No state is kept: the same seed gives the same result.
 
     Source: Perzanowski & Lindeberg, Sec. 5.2; for cutout DeVries and Taylor (2017),
-    "Improved regularization of convolutional neural networks with cutout"; bending is
-    that of Simard et al. (2003), "Best practices for convolutional neural networks
-    applied to visual document analysis", by splines.
+    "Improved regularization of convolutional neural networks with cutout"; for the
+    elastic deformation Simard et al. (2003), "Best practices for convolutional neural
+    networks applied to visual document analysis", here by splines.
 
     Args:
         images: `(N, H, W, C)` or `(H, W, C)`, floats in [0, 1]: a NumPy array, or a
             TensorFlow tensor, inside `tf.data` or not. For color jitter, C is 1 or
             3. Without it, images may be standardized.
-        seed: Two integers.
+        seed: Random seed, two integers.
         augmentation: An `Augmentation`.
 
     Returns:
         Images of the same shape, as a float32 tensor or array.
 
     Raises:
-        ValueError: If the images have another shape, are of integers or have values
-            far beyond 1 or, with color jitter, more than 0.3 outside [0, 1]. Of a
-            tensor, an error of the values is an `InvalidArgumentError`.
+        ValueError: If the images have another shape, are integers or have values far
+            beyond 1 or, with color jitter, more than 0.3 outside [0, 1]. Wrong values
+            of a tensor raise an `InvalidArgumentError`.
 
-    Guarantee: equals a transcription of each step to 1e-5, given the same random
-    numbers, of arrays and of tensors.
+    Guarantee: for arrays and tensors, equals a transcription of each step to 1e-5,
+    given the same random numbers.
 
     Example:
 
@@ -134,13 +133,13 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
 
 
 def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.ndarray:
-    """A changed copy of images `(N, H, W, C)`, float32, by numbers `(N, NUMBERS)`.
+    """An augmented copy of images `(N, H, W, C)`, float32, by numbers `(N, NUMBERS)`.
 
-    A few images at a time, which a processor has at hand, and each step of all of these
-    at once: Python would take its time for each image, from all threads in turn.
+    Each step takes a few images at once: few enough for the processor's cache, but not
+    one by one, as Python's overhead for each would hold up all threads.
     """
     changed = np.array(images, "float32")
-    at_a_time = max(1, AT_HAND // max(1, changed[:1].size))
+    at_a_time = max(1, CACHED // max(1, changed[:1].size))
     for start in range(0, len(changed), at_a_time):
         few = slice(start, start + at_a_time)
         _change(changed[few], chances[few], augmentation)
@@ -148,7 +147,7 @@ def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.
 
 
 def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
-    """In place."""
+    """Augments images in place."""
     padding, side = augmentation.padding, augmentation.cutout
     parts = np.split(chances, (2, 3, 7, 11, 13, 14), 1)
     corner, flip, order, shares, center, blur, knots = parts
@@ -179,7 +178,7 @@ def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
 
 
 def bend(images: np.ndarray, knots: np.ndarray, elastic: float) -> None:
-    """In place, by two splines for each image, of coefficients in [0, 1)."""
+    """Deforms images in place, by two splines each, of coefficients in [0, 1)."""
     rows, columns = (splines(length) for length in images.shape[1:3])
     knots = elastic * (2.0 * knots.reshape(-1, 2, KNOTS, KNOTS) - 1.0)
     seen = np.indices(images.shape[1:3]) + rows @ knots @ columns.T
@@ -196,7 +195,7 @@ def splines(length: int) -> np.ndarray:
 
 
 def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
-    """Of the four steps of the jitter, for the hue its shift."""
+    """The factors of the jitter's first three steps, and the shift of the hue."""
     *colors, hue = strengths
     lowest = np.array([*(max(0.0, 1.0 - color) for color in colors), -hue])
     highest = np.array([*(1.0 + color for color in colors), hue])
@@ -204,12 +203,12 @@ def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
 
 
 def jittered(images: np.ndarray, step: int, factors: np.ndarray) -> np.ndarray:
-    """Brightness, contrast, saturation or hue of copies, by a factor for each."""
+    """Changes brightness, contrast, saturation or hue of copies, by a factor each."""
     has_color = images.shape[-1] == 3
     if step >= 2 and not has_color:
         return images
     if step == 3:
-        return turned_hue(images, factors[:, None, None])
+        return rotated_hue(images, factors[:, None, None])
     factors = factors[:, None, None, None]
     rest = np.float32(0.0)
     if step:
@@ -222,8 +221,8 @@ def jittered(images: np.ndarray, step: int, factors: np.ndarray) -> np.ndarray:
     return np.clip(images, 0.0, 1.0, out=images)
 
 
-def turned_hue(images: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """The hue turned by a share of the circle, at the same value and chroma."""
+def rotated_hue(images: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+    """Rotates the hue by a fraction of the circle, at the same value and chroma."""
     red, green, blue = np.ascontiguousarray(np.moveaxis(images, -1, 0))
     value = np.maximum(np.maximum(red, green), blue)
     chroma = value - np.minimum(np.minimum(red, green), blue)

@@ -1,4 +1,4 @@
-"""Batches as functions of a seed, an epoch and a step, and how they get to Keras."""
+"""Batches as functions of a seed, an epoch and a step, and a pipeline of them."""
 
 import collections
 import functools
@@ -31,15 +31,15 @@ WORKERS = min(8, os.cpu_count() or 1)  # threads, where there is no `tf.data`
 
 
 class Batches:
-    """Batches of images, one-hot labels and, if there are any, weights of the images.
+    """Batches of images, one-hot labels and any sample weights.
 
-    Those of training are augmented, each epoch in another order. Each depends on the
-    seed, the epoch and the step, and on nothing else. (The order of a `BatchStream` is
-    its own.) Without an `augmentation`, they are of validation, in the data's order.
+    Training batches are augmented and shuffled in each epoch. Each depends only on the
+    seed, the epoch and the step. (A `BatchStream` has its own order.) Without an
+    `augmentation`, the batches are for validation, in the order of the data.
 
-    For several devices, a batch of validation is filled up by images of weight zero.
-    Keras divides the weighted losses by the number of all images, these included: so
-    the weight of the others is, on the whole, as much more than one.
+    For several devices, a validation batch is padded with images of weight zero. Keras
+    divides the weighted losses by the number of all images, padding included. To make
+    up for it, the other images weigh more than one.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class Batches:
         self.devices, self.augmentation, self.seed = devices, augmentation, seed
         self.name = "validation_data" if augmentation is None else "data"
         self.jitter = augmentation is not None and any(augmentation.jitter)
-        self.weight = None  # of an image, where batches are filled up
-        self.steps = self.source.steps if self.is_stream else self._shared_out()
+        self.weight = None  # of an image, if batches are padded
+        self.steps = self.source.steps if self.is_stream else self._steps_and_weight()
         self.shapes = self._checked_shapes()
 
     def batch(self, number: int) -> Batch:
-        """One batch; the epochs follow each other."""
+        """One batch, numbered through all epochs."""
         epoch, step = divmod(int(number), self.steps)
         index = np.arange(len(self.source))
         if self.augmentation is not None:
@@ -79,7 +79,7 @@ class Batches:
         return self._finished(values, epoch, step)
 
     def stream(self, first: int) -> Iterator[Batch]:
-        """The batches from a step on, of data that make them in an own order."""
+        """The batches from a step on, in the order in which the data yield them."""
         for epoch in itertools.count(first // self.steps):
             step = -1
             for step, parts in enumerate(self.source.epoch()):
@@ -95,8 +95,8 @@ class Batches:
         images, targets, *weights = values
         if len(images) % self.devices:
             raise ValueError(
-                f"`{self.name}` must have batches that {self.devices} devices share "
-                f"out equally (`drop_remainder=True`). Received: {len(images)} images"
+                f"`{self.name}` must have batches divisible by {self.devices} devices "
+                f"(`drop_remainder=True`). Received: a batch of {len(images)} images"
             )
         if self.augmentation is None:
             return images.astype("float32", copy=False), targets, *weights
@@ -104,8 +104,8 @@ class Batches:
         chances = random.random((len(images), NUMBERS))
         return augmented(images, chances, self.augmentation), targets, *weights
 
-    def _shared_out(self) -> int:
-        """The number of steps; sets the size of batches and the weight of an image."""
+    def _steps_and_weight(self) -> int:
+        """The number of steps; also sets the batch size and the weight of an image."""
         count, devices = len(self.source), self.devices
         if self.augmentation is None or devices == 1:
             full, rest = divmod(count, self.size)
@@ -124,7 +124,7 @@ class Batches:
     def _checked_shapes(self) -> list[tuple]:
         """The shape of each part of a batch, whose size may vary.
 
-        Of arrays all values are checked, of other data those of a first batch.
+        All values of arrays are checked; of other data, those of the first batch.
         """
         if self.is_stream:  # other batches may have other images
             values, images = self._values(next(self.source.epoch())), self.shape
@@ -141,7 +141,7 @@ class Batches:
         return [(None, *shape) for shape in shapes]
 
     def _values(self, parts: Any) -> Batch:
-        """A batch with its labels one-hot, or an error unless all is fit."""
+        """A batch with one-hot labels, after all checks."""
         images, labels, *weights = as_arrays(parts)
         pairs = zip(images.shape[1:], self.shape, strict=True)
         if any(wanted not in (None, size) for size, wanted in pairs):
@@ -158,12 +158,12 @@ def pipeline(batches: Batches, first: int = 0) -> Any:
     """The batches from a step on, epoch after epoch, made ahead of their use.
 
     A `tf.data.Dataset` or, where TensorFlow is not installed, a `PyDataset` of the same
-    arrays. It does not end: Keras is given the number of steps.
+    arrays. It does not end: Keras gets the number of steps.
     """
     ordered = functools.partial(batches.stream, first)
     if not has_tensorflow():
-        ahead = functools.partial(_ahead, batches, first)
-        return _InOrder(ordered if batches.is_stream else ahead)
+        prefetched = functools.partial(_prefetched, batches, first)
+        return _InOrder(ordered if batches.is_stream else prefetched)
     import tensorflow as tf
 
     spec = [tf.TensorSpec(shape, "float32") for shape in batches.shapes]
@@ -176,7 +176,7 @@ def pipeline(batches: Batches, first: int = 0) -> Any:
 
 
 class _InOrder(keras.utils.PyDataset):
-    """Batches that are asked for one after the other, each time from the first on."""
+    """Batches that are read in order; index 0 starts again."""
 
     num_batches = None
 
@@ -190,8 +190,8 @@ class _InOrder(keras.utils.PyDataset):
         return next(self.made)
 
 
-def _ahead(batches: Batches, first: int) -> Iterator[Batch]:
-    """The batches from a step on, some of them ahead, in other threads."""
+def _prefetched(batches: Batches, first: int) -> Iterator[Batch]:
+    """The batches from a step on, prefetched in other threads."""
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting = collections.deque()
         for number in itertools.count(first):

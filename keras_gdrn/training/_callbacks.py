@@ -1,4 +1,4 @@
-"""What happens in the course of a run."""
+"""The callback that seeds, logs and saves a run."""
 
 import dataclasses
 import time
@@ -18,9 +18,9 @@ class Run(keras.callbacks.Callback):
 
     seed: int
     steps: int  # of an epoch
-    state: State  # of the last checkpoint; its rows go on
+    state: State  # of the last checkpoint; rows are added to it
     folder: Path | None
-    minutes: float  # an epoch that takes longer has checkpoints in between
+    minutes: float  # longer epochs have checkpoints in between
     check_finite: bool
 
     def __post_init__(self):
@@ -28,7 +28,7 @@ class Run(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self.saved = time.perf_counter()
-        # The epoch that goes on has only what is left of its steps.
+        # An epoch that is resumed has only its remaining steps.
         self.skipped = self.steps - self.params["steps"]
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -36,7 +36,7 @@ class Run(keras.callbacks.Callback):
         if self.skipped:
             restore(self.model, self.state)
             return
-        # Dropout's: what was trained before has no part in it.
+        # Of dropout, which must not depend on what was trained before.
         for number, state in enumerate(seeds(self.model)):
             seed = np.random.SeedSequence([self.seed, epoch, number])
             state.assign(seed.generate_state(2).astype(state.dtype))
@@ -55,15 +55,15 @@ class Run(keras.callbacks.Callback):
         if self.check_finite and not is_finite:
             raise FloatingPointError(
                 f"The loss or a weight is not finite in epoch {epoch + 1}: "
-                f"{logs}. Try a lower learning rate; the last good checkpoint, if "
-                "there is a folder `out`, is that of the epoch before."
+                f"{logs}. Try a lower learning rate. If there is a folder `out`, it "
+                "keeps the last good checkpoint."
             )
         self.state.rows.append({"epoch": epoch, **logs})
         if is_finite:
             self._save((epoch + 1) * self.steps)
 
     def finish(self) -> None:
-        """Keeps what a callback has decided: its stop, and the weights it has left."""
+        """Saves that a callback has stopped the training, and the weights it left."""
         if self.model.stop_training and self._is_finite(self.state.rows[-1]):
             self._save((self.state.rows[-1]["epoch"] + 1) * self.steps, stopped=True)
 

@@ -1,4 +1,4 @@
-"""The last state of a run, and its log."""
+"""The checkpoint of a run, and its log."""
 
 import csv
 import dataclasses
@@ -18,22 +18,22 @@ import numpy as np
 from keras_gdrn.commands import replacing, write_text
 from keras_gdrn.training._run_folder import SETTINGS
 
-CHECKPOINT = "checkpoint.weights.h5"  # the ending is what Keras wants
+CHECKPOINT = "checkpoint.weights.h5"  # Keras requires the suffix
 LOG = "log.csv"
 
 _STATE = "state_of_run"  # a group of the file, which Keras leaves alone
 
-# Ends the content and is followed by its SHA-256. HDF5 ignores what is behind its end.
+# Between the content and its SHA-256. HDF5 ignores what follows its end.
 _MARK = b"\nsha256:"
 
 
 @dataclasses.dataclass
 class State:
-    """What a run needs besides the weights and the optimizer to go on."""
+    """What a run needs to resume, besides the weights and the optimizer."""
 
-    step: int = 0  # how many were trained, of all epochs
+    step: int = 0  # steps trained so far, in all epochs
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # of the log
-    # Those of an epoch that goes on: metrics and states of random number generators.
+    # Within an epoch: metrics and states of random number generators.
     values: list[np.ndarray] = dataclasses.field(default_factory=list)
     stopped: bool = False  # by a callback, for good
 
@@ -45,7 +45,7 @@ def seeds(model: keras.Model) -> list[keras.Variable]:
 
 
 def restore(model: keras.Model, state: State) -> None:
-    """Sets metrics and random number generators as they were when it was saved."""
+    """Restores the metrics and random number generators of a state."""
     variables = [*model.metrics_variables, *seeds(model)]
     for variable, value in zip(variables, state.values, strict=True):
         variable.assign(value)
@@ -54,7 +54,7 @@ def restore(model: keras.Model, state: State) -> None:
 def save(
     model: keras.Model, folder: Path, step: int, rows: list, stopped: bool = False
 ) -> None:
-    """Puts the state of a training in the place of the one before."""
+    """Replaces the checkpoint, and writes the log."""
     _check_space(model, folder)
     with replacing(folder / CHECKPOINT) as partial:
         model.save_weights(partial, overwrite=True)
@@ -72,7 +72,7 @@ def save(
 
 
 def resume(model: keras.Model, folder: Path) -> State:
-    """Loads weights and optimizer, if there are some; returns the rest of the state."""
+    """Loads weights and optimizer of a checkpoint, if any; returns its other state."""
     path, log = folder / CHECKPOINT, folder / LOG
     if not path.exists():
         if log.exists():
@@ -84,8 +84,8 @@ def resume(model: keras.Model, folder: Path) -> State:
     content, _, digest = path.read_bytes().rpartition(_MARK)
     if digest != _digest(folder, content):
         raise OSError(
-            f"{path} is damaged or of another run: its checksum is not that of its "
-            f"content and of {SETTINGS}. Copy it back from a backup, or train anew in "
+            f"{path} is damaged or of another run: its checksum does not match its "
+            f"content and {SETTINGS}. Copy it back from a backup, or train again in "
             "another folder."
         )
     model.load_weights(path)
@@ -97,14 +97,14 @@ def resume(model: keras.Model, folder: Path) -> State:
         stopped = "stopped" in group and bool(group["stopped"][()])
         state = State(step, rows, values, stopped)
     if state.rows:
-        _write_log(folder, state.rows)  # without what came after the checkpoint
+        _write_log(folder, state.rows)  # without rows after the checkpoint
     return state
 
 
 def _write_log(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """A table with a row for each epoch. Cells that a row does not have are empty.
+    """Writes a row for each epoch, with empty cells for missing values.
 
-    It is written after the checkpoint: a log without one tells that one was lost.
+    It is written after the checkpoint: a log without one means that one was lost.
     """
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
@@ -114,7 +114,7 @@ def _write_log(folder: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def history(rows: list[dict[str, Any]]) -> keras.callbacks.History:
-    """What Keras would return; NaN where an epoch does not have a value."""
+    """The history that Keras would return, with NaN for missing values."""
     result = keras.callbacks.History()
     for name in _columns(rows):
         result.history[name] = [row.get(name, math.nan) for row in rows]
@@ -127,14 +127,14 @@ def _columns(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _digest(folder: Path, content: bytes) -> bytes:
-    """That of a checkpoint and of the settings of its run."""
+    """The checksum of a checkpoint and of the settings of its run."""
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     settings = json.dumps(settings, sort_keys=True).encode()
     return hashlib.sha256(settings + content).digest()
 
 
 def _check_space(model: keras.Model, folder: Path) -> None:
-    """An error before HDF5 finds the disk full, after which it may crash."""
+    """Raises an error in time, as HDF5 may crash on a full disk."""
     variables = [*model.variables, *model.optimizer.variables]
     needed = 2**16 + sum(4 * math.prod(v.shape) + 2**12 for v in variables)
     free = shutil.disk_usage(folder).free

@@ -1,4 +1,4 @@
-"""Which devices train a model, by Keras' own means on each backend."""
+"""Training on several devices, by Keras' own means on each backend."""
 
 import contextlib
 import functools
@@ -12,26 +12,26 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     """A context in which models are built and trained on several GPUs.
 
     Each device has all weights and an equal share of every batch; loss, gradients and
-    the statistics of batch normalization are those of the whole batch. An epoch of
-    training leaves out what cannot be shared out equally: images beyond a multiple of
-    the number of devices, and a smaller last batch. Validation counts each image once.
-    On TensorFlow this is `tf.distribute.MirroredStrategy`, on JAX
-    `keras.distribution.DataParallel`, of one machine. Where there is no GPU, the
-    devices are the CPU's logical ones. JAX shares out several scale channels by
-    channel, if their number is a multiple of that of the devices.
+    the statistics of batch normalization are those of the whole batch. A training epoch
+    drops what cannot be divided equally: images beyond a multiple of the number of
+    devices, and a smaller last batch. Validation counts each image once. On TensorFlow
+    this is `tf.distribute.MirroredStrategy`, on JAX `keras.distribution.DataParallel`,
+    on one machine. Without a GPU, the devices are the CPU's logical ones. JAX divides
+    several scale channels by channel, if their number is a multiple of that of the
+    devices.
 
     Args:
         count: Number of devices, or `"all"`. With 1, nothing is distributed.
 
     Returns:
-        A context manager, for the building of the model and for `fit`.
+        A context manager, in which to build the model and call `fit`.
 
     Raises:
-        ValueError: If there are not so many devices, or the backend is another.
+        ValueError: If there are fewer devices, or the backend is not TensorFlow or JAX.
 
-    Guarantee: in float32, the losses of the epochs and the weights of a small network
-    are those of one device, which is given the same batches, within 1e-5; but for
-    dropout on TensorFlow, which is the same for each share of a batch.
+    Guarantee: in float32, a small network has the losses and weights of training on one
+    device with the same batches, within 1e-5. The exception is dropout on TensorFlow,
+    which is the same for each device's share of a batch.
 
     Example:
 
@@ -46,8 +46,8 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
     names = tuple(keras.distribution.list_devices()) if can_share else ()
     if not can_share or count not in ("all", *range(1, len(names) + 1)):
         raise ValueError(
-            "`count` must be 'all' or that of some of the devices "
-            f"{names}, and the backend TensorFlow or JAX, for several of them. "
+            f"`count` must be 'all' or a number of devices out of {names}; "
+            "several need the backend TensorFlow or JAX. "
             f"Received: count={count!r} on {backend}"
         )
     chosen = names if count == "all" else names[: int(count)]
@@ -59,7 +59,7 @@ def on_devices(count: int | str = "all") -> contextlib.AbstractContextManager:
 
 
 def replicas(model: keras.Model) -> int:
-    """How many devices train this model, or an error if it was built for others."""
+    """The number of devices of a model, or an error if it was built for others."""
     distribution = cast(Any, keras.distribution.distribution())
     backend, devices, fits = keras.backend.backend(), 1, not distribution
     if backend == "tensorflow":
@@ -82,8 +82,8 @@ def replicas(model: keras.Model) -> int:
         fits &= jax.process_count() == 1
     if not fits:
         raise ValueError(
-            "Several devices of one machine train a `model` that was built under "
-            "`on_devices(…)` with the same number, under which `fit` is called too. "
+            "`model` must be built, and `fit` called, under `on_devices(…)` with the "
+            "same number of devices, on one machine. "
             "Received: a model built for others, several JAX processes, or "
             f"{distribution} on {backend}"
         )
@@ -92,10 +92,10 @@ def replicas(model: keras.Model) -> int:
 
 @contextlib.contextmanager
 def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
-    """Batch normalization takes its statistics over the batches of all devices.
+    """Makes batch normalization take its statistics over the batches of all devices.
 
-    So does JAX by itself. On TensorFlow it is an option of the layer, which is not
-    kept: with it, a saved model could not be loaded on other backends.
+    JAX always does. On TensorFlow it is an option of the layer, which is reset: with
+    it, a saved model could not be loaded on other backends.
     """
     kind, is_needed = keras.layers.BatchNormalization, devices > 1
     is_needed &= keras.backend.backend() == "tensorflow"
@@ -110,7 +110,7 @@ def synchronized(model: keras.Model, devices: int) -> Iterator[None]:
             layer.synchronized = False
 
 
-@functools.cache  # what is built under one scope can be trained under another
+@functools.cache  # so a model can be built under one scope and trained under another
 def _strategy(names: tuple[str, ...]) -> Any:
     import tensorflow as tf
 

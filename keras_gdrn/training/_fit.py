@@ -40,56 +40,56 @@ def fit(
 ) -> keras.callbacks.History:
     """Compile a classifier and train it by a recipe.
 
-    With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of
-    the weights and of the optimizer; long epochs have some in between. The same call
-    goes on from the last one, whenever and however it was interrupted, and returns at
-    once if all epochs are done, or if a callback such as `EarlyStopping` has stopped
-    the training: the weights are then those that the callback has left. The result is
-    that of a run without interruption, bit by bit where the backend is deterministic.
+    With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of the
+    weights and the optimizer; long epochs also have checkpoints in between. After any
+    interruption, the same call resumes from the last checkpoint. The result is that of
+    a run without interruption, bit by bit where the backend is deterministic. The call
+    returns at once if all epochs are done, or if a callback such as `EarlyStopping` has
+    stopped the training; the model then has the weights that the callback left.
 
     For mixed precision, build the model under
-    `keras.config.set_dtype_policy("mixed_bfloat16")`; for several GPUs build it, and
-    call `fit`, under `on_devices("all")`.
+    `keras.config.set_dtype_policy("mixed_bfloat16")`. For several GPUs, build it and
+    call `fit` under `on_devices("all")`.
 
     Args:
         model: A functional model from images `(batch, H, W, C)` to scores `(batch,
             class)`.
         recipe: A `Recipe`, or the name of one of `RECIPES`.
         data: Arrays `(images, labels)` or `(images, labels, weights)`; what `rescaled`
-            or `stir` return; or a data set of single images that is read
-            by number, `data[n]`, such as those of PyTorch and grain. These are shuffled
-            here, by `seed`, and make batches of the recipe's size. Or batches of an own
-            order and size: another `tf.data.Dataset`, a `keras.utils.PyDataset` or an
-            iterable with a length, such as PyTorch's `DataLoader`; of these, steps that
-            were trained are not trained again. Images are floats in [0, 1]; labels
-            integers `(batch,)` or `(batch, 1)`, or one-hot. Weights `(batch,)`, finite
-            and >= 0, are those of the images, in the loss and the accuracy.
+            or `stir` return; or a data set of single images read by index, `data[n]`,
+            such as those of PyTorch and grain. These are shuffled with `seed` and make
+            batches of the recipe's size. Or batches with their own order and size:
+            another `tf.data.Dataset`, a `keras.utils.PyDataset` or an iterable with a
+            length, such as PyTorch's `DataLoader`; a resumed run skips trained steps.
+            Images are floats in [0, 1]; labels are integers `(batch,)` or `(batch, 1)`,
+            or one-hot. Weights `(batch,)`, finite and >= 0, weight the images in the
+            loss and the accuracy.
         validation_data: The same, not shuffled; evaluated after each epoch.
-        out: Folder of the run, made if need be.
-        seed: Seed of shuffling, augmentation and dropout. The weights were drawn
-            before: see `keras.utils.set_random_seed`.
-        checkpoint_minutes: A longer epoch has checkpoints in between.
-        class_weight: Weights of classes by their numbers from 0, as for
-            `keras.Model.fit`: instead of weights of the images. Others weigh 1.
+        out: Folder of the run, created if needed.
+        seed: Random seed of shuffling, augmentation and dropout. For the initial
+            weights, see `keras.utils.set_random_seed`.
+        checkpoint_minutes: Epochs that take longer have checkpoints in between.
+        class_weight: Dictionary from classes, numbered from 0, to weights, as for
+            `keras.Model.fit`, instead of weights of the images. Others weigh 1.
         jit_compile: As for `keras.Model.compile`; not `True` on several devices of
             TensorFlow.
-        check_finite: Whether to stop by an error after an epoch whose loss or weights
-            are not finite. In either case the last good checkpoint is kept.
-        callbacks: Further Keras callbacks, or one, but for those that decide on the
-            learning rate, which is the recipe's. Their state is not restored.
-        verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for an epoch.
+        check_finite: Whether to raise an error after an epoch whose loss or weights are
+            not finite. In either case the last good checkpoint is kept.
+        callbacks: One or more Keras callbacks, except those that set the learning rate,
+            which is the recipe's. Their state is not restored.
+        verbose: As for `keras.Model.fit`: 1 is a progress bar, 2 a line for each epoch.
 
     Returns:
-        The history of this call, with the `seconds` of each epoch; with `out`, of the
-        whole run.
+        The history of this call or, with `out`, of the whole run, with the `seconds` of
+        each epoch.
 
     Raises:
-        ValueError: If an argument does not fit, for instance labels that are no
-            classes of the model, or a model that was built for other devices.
-        FileExistsError: If `out` holds another run, of other settings, network,
-            precision, backend or images, or has lost its checkpoint. (Of batches in an
-            own order only their number and shapes are known.)
-        BlockingIOError: If another process is at work in `out`.
+        ValueError: If an argument is invalid, for instance labels that are no classes
+            of the model, or a model that was built for other devices.
+        FileExistsError: If `out` holds a run of other settings, network, precision,
+            backend or images, or has lost its checkpoint. (Data that come as batches
+            are compared by their number and shapes only.)
+        BlockingIOError: If another process is using `out`.
         OSError: If the checkpoint in `out` is damaged, or the disk is full.
         FloatingPointError: If the loss or a weight is not finite, and `check_finite`.
 
@@ -135,7 +135,7 @@ def _train(
 ) -> None:
     """Trains from a step on, to the end of the last epoch."""
     steps, model.stop_training = batches.steps, False
-    # Keras' epochs have as many steps: what is left of one is a call of its own.
+    # Keras' epochs have equal numbers of steps: the rest of one takes a separate call.
     ends = sorted({done, done + -done % steps, epochs * steps})
     for first, end in itertools.pairwise(ends):
         if not model.stop_training:
@@ -144,24 +144,24 @@ def _train(
                 steps_per_epoch=min(steps, end - first),
                 initial_epoch=first // steps,
                 epochs=end // steps,
-                shuffle=False,  # the pipeline has done it
+                shuffle=False,  # the pipeline has shuffled
                 **options,
             )
 
 
 def _checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
-    """One or several, without those that Keras would refuse late in the training."""
+    """The callbacks in a list, or an error that Keras would raise late in training."""
     listed = keras.tree.flatten([callbacks or ()])
     rates = keras.callbacks.ReduceLROnPlateau, keras.callbacks.LearningRateScheduler
     for callback in listed:
         if not isinstance(callback, keras.callbacks.Callback):
             raise ValueError(
-                f"`callbacks` must be callbacks of Keras. Received: {callback!r}"
+                f"`callbacks` must be Keras callbacks. Received: {callback!r}"
             )
         if isinstance(callback, rates):
             raise ValueError(
-                "The learning rate is the recipe's: choose it by `Recipe`, or compile "
-                "the model with an optimizer of your own and use `model.fit`. "
+                "`callbacks` must not set the learning rate: set it in `Recipe`, or "
+                "compile the model with another optimizer and use `model.fit`. "
                 f"Received: callbacks with a {type(callback).__name__}"
             )
     return listed
@@ -170,7 +170,7 @@ def _checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
 def _settings(
     model: keras.Model, recipe: Recipe, batches: Batches, class_weight: Any
 ) -> dict[str, Any]:
-    """What a run must have in common with the one that it resumes."""
+    """What a run must have in common with one that it resumes."""
     return {
         **dataclasses.asdict(recipe),
         "batch_size": batches.size,

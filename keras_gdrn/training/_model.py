@@ -1,4 +1,4 @@
-"""What `fit` does with a model: check it, make its variables, describe it for JSON."""
+"""Checks a model for `fit`, makes its variables, and describes it for JSON."""
 
 import collections
 import json
@@ -23,7 +23,7 @@ def check_model(model: keras.Model) -> None:
 
 
 def make_variables(model: keras.Model) -> None:
-    """Those that a compiled model would make in its first step.
+    """Makes the variables that a compiled model would make in its first step.
 
     They must exist before they are restored, and before the first step is traced:
     otherwise TensorFlow would trace it twice.
@@ -35,18 +35,18 @@ def make_variables(model: keras.Model) -> None:
 
 
 def architecture(model: keras.Model) -> Any:
-    """What Keras tells of a model; where a layer has no `get_config`, their kinds."""
+    """The config of a model; the classes of its layers if one has no `get_config`."""
     try:
         config = model.get_config()
     except NotImplementedError:
         config = {"layers": [type(part).__name__ for part in model._flatten_layers()]}
     else:
-        _ignore_what_has_no_effect(config.get("layers", []))
+        _reset_unused_pooling(config.get("layers", []))
     return _renamed({"class_name": type(model).__name__, **config})
 
 
 def _renamed(config: dict[str, Any]) -> Any:
-    """With the names that a new process would give: Keras counts on, `dense_7`."""
+    """The config with a new process' names, as Keras keeps counting: `dense_7`."""
     text = json.dumps(config, default=str)
     names, counts = {}, collections.Counter()
     for name in dict.fromkeys(re.findall(r'"name": "([^"]+)"', text)):
@@ -57,10 +57,10 @@ def _renamed(config: dict[str, Any]) -> Any:
     return json.loads(text)
 
 
-def _ignore_what_has_no_effect(layers: list[dict[str, Any]]) -> None:
-    """So that one training of one scale channel serves networks of many kinds.
+def _reset_unused_pooling(layers: list[dict[str, Any]]) -> None:
+    """Resets the pooling of a single scale channel, on which it has no effect.
 
-    Whatever pools it, it is the same.
+    So one training of a single channel serves networks with any pooling.
     """
     of_kind = {layer["class_name"]: layer["config"] for layer in layers}
     sigma0 = of_kind.get("ScaleChannels", {}).get("sigma0", [])

@@ -8,18 +8,18 @@ from keras import ops
 from keras_gdrn._checks import check_number, check_positive
 from keras_gdrn.training._augment import Augmentation
 
-# Weight decay is for what multiplies features.
+# Weight decay is only for what multiplies features.
 NOT_DECAYED = ["bias", "gamma", "beta", "log_sigma"]
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
 class Crossentropy(keras.losses.Loss):
-    """Cross-entropy of scores, with label smoothing, of integer or one-hot labels.
+    """Cross-entropy of scores with label smoothing, for integer or one-hot labels.
 
-    Keras' own loss of integer labels has no smoothing.
+    Keras' own loss for integer labels has no smoothing.
 
     Args:
-        label_smoothing: Share of the label that is spread over all classes.
+        label_smoothing: Fraction of the label that is spread over all classes.
 
     Call:
         Labels `(batch,)` or `(batch, 1)`, integers, or `(batch, class)`, one-hot, and
@@ -51,23 +51,23 @@ class Crossentropy(keras.losses.Loss):
 class Recipe:
     """How `fit` trains: AdamW on the cross-entropy, its learning rate, augmentation.
 
-    The learning rate falls from `learning_rate` to `final_learning_rate` along half a
-    cosine, in each step; before that, it rises linearly from a tenth of
-    `learning_rate` for `warmup_epochs`, which count among the epochs.
+    For `warmup_epochs`, which count among the epochs, the learning rate rises linearly
+    from a tenth of `learning_rate`. Then it falls in each step, along half a cosine, to
+    `final_learning_rate`.
 
     Source: Perzanowski & Lindeberg, Table training-parameters and Sec. 5.2.
-    Departure: biases and the parameters of batch normalization are not decayed, of
-    which the paper says nothing. Dropout is a part of the network.
+    Departure: biases and the parameters of batch normalization are not decayed; the
+    paper says nothing about them. Dropout is a part of the network.
 
     Args:
         epochs: Number of passes over the data.
         batch_size: Images in a batch; the last one of an epoch may be smaller.
         learning_rate: Highest learning rate.
         final_learning_rate: Learning rate at the end.
-        warmup_epochs: Epochs during which the learning rate rises; of a shorter
-            training, at most half of it.
+        warmup_epochs: Epochs during which the learning rate rises, limited to half of
+            `epochs`.
         weight_decay: A weight loses `learning_rate * weight_decay` of itself in a step.
-        label_smoothing: Share of the label that is spread over all classes.
+        label_smoothing: Fraction of the label that is spread over all classes.
         augmentation: An `Augmentation`.
 
     Raises:
@@ -99,7 +99,7 @@ class Recipe:
             )
 
     def optimizer(self, steps_per_epoch: int) -> keras.optimizers.Optimizer:
-        """AdamW with the learning rate's schedule, for epochs of so many steps."""
+        """AdamW with the learning rate schedule, for epochs of this many steps."""
         optimizer = keras.optimizers.AdamW(
             self.schedule(steps_per_epoch),
             weight_decay=self.weight_decay,
@@ -123,16 +123,16 @@ class Recipe:
         )
 
     def loss(self) -> "Crossentropy":
-        """Cross-entropy of scores, with this label smoothing; of any labels."""
+        """The cross-entropy with this label smoothing, for any labels."""
         return Crossentropy(self.label_smoothing)
 
     def compile(
         self, model: keras.Model, steps_per_epoch: int, jit_compile: bool | str = "auto"
     ) -> None:
-        """Compiles a classifier for `model.fit`, by this recipe.
+        """Compile a classifier for `model.fit` by this recipe.
 
-        What is left to `model.fit` are the epochs, the data with its augmentation, and
-        checkpoints. `training.fit` does all of it.
+        Epochs, data, augmentation and checkpoints are left to you; `training.fit` takes
+        care of them.
 
         Args:
             model: A model from images to scores `(batch, class)`.
@@ -163,7 +163,7 @@ _PADDED = replace(_FLIP_AND_JITTER, padding=24)
 # cutout for STL-10 with augmentation.
 _CUTOUT = replace(_PADDED, cutout=32)
 
-# Table training-parameters, but for the scale dropout: that is in `ARCHITECTURES`.
+# Table training-parameters, except the scale dropout, which is in `ARCHITECTURES`.
 _FASHION = Recipe(32, 64, augmentation=_FLIP)
 _CIFAR10 = Recipe(90, 45, warmup_epochs=8, augmentation=_FLIP_AND_JITTER)
 _STL10 = Recipe(119, 17, warmup_epochs=8, augmentation=_PADDED)
@@ -176,11 +176,11 @@ def _second_stage(recipe: Recipe, epochs: int) -> Recipe:
     return replace(recipe, epochs=epochs, learning_rate=0.005, warmup_epochs=0)
 
 
-# By name; those of a preset have its name.
+# By name; the recipe of a preset has its name.
 RECIPES: dict[str, Recipe] = {
     "rescaled_fashion_mnist": _FASHION,
     "rescaled_cifar10": _CIFAR10,
-    # Sec. stl10-experiments: not of the network with average pooling, the best one.
+    # Sec. stl10-experiments: the best network, with average pooling, has none.
     "rescaled_stl10": replace(_STL10, label_smoothing=0.0),
     # Sec. single-scale-exp: the published STL-10.
     "stl10": _SINGLE_STL10,

@@ -21,20 +21,20 @@ _SHOWN = 8  # differences
 
 @contextlib.contextmanager
 def lock_folder(folder: str | os.PathLike, seconds: float = 0.0) -> Iterator[None]:
-    """Keeps a folder to this process for as long as the context lasts.
+    """Lock a folder for this process, for as long as the context lasts.
 
-    The lock is free once the process has ended, however it did. Without locks of the
-    file system, this warns.
+    The lock is released when the process ends, in any way. If the file system has no
+    locks, this warns.
 
     Args:
-        folder: Made if need be. The file `partial.lock` is in it meanwhile.
-        seconds: Time to wait for another process that has it.
+        folder: The folder, created if needed. Meanwhile it holds `partial.lock`.
+        seconds: Time to wait for another process to release the folder.
 
     Returns:
-        A context, in which no other process gets the folder.
+        A context manager; inside it, no other process can lock the folder.
 
     Raises:
-        BlockingIOError: If another process, or another call in this one, has it.
+        BlockingIOError: If another process, or another call in this one, has the lock.
 
     Example:
 
@@ -47,10 +47,10 @@ def lock_folder(folder: str | os.PathLike, seconds: float = 0.0) -> Iterator[Non
         lock.acquire(timeout=seconds)
     except filelock.Timeout as error:
         raise BlockingIOError(
-            f"{path.parent} is in use by another process: wait for its end, or choose "
-            "another folder."
+            f"{path.parent} is in use by another process: wait until it ends, or "
+            "choose another folder."
         ) from error
-    except (OSError, NotImplementedError) as error:  # some file systems in a network
+    except (OSError, NotImplementedError) as error:  # some network file systems
         if isinstance(error, PermissionError):
             raise
         warnings.warn(
@@ -61,18 +61,18 @@ def lock_folder(folder: str | os.PathLike, seconds: float = 0.0) -> Iterator[Non
     try:
         yield
     finally:
-        # In this order: who opens the file now finds that it is gone.
+        # In this order: a process that opens the file now finds that it is gone.
         with contextlib.suppress(OSError):  # Windows keeps a file that is open
             path.unlink()
         lock.release()
 
 
 def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Makes a folder the place of a run, or raises an error that tells what differs.
+    """Reserve a folder for a run, or raise an error that lists what differs.
 
     Args:
-        folder: Folder of the run, made if need be. It gets a `settings.json`.
-        settings: All that decides the result, for JSON.
+        folder: Folder of the run, created if needed. It gets a `settings.json`.
+        settings: All that determines the result, for JSON.
 
     Raises:
         FileExistsError: If the folder holds other files or other settings.
@@ -95,19 +95,19 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         rest = len(differing) - _SHOWN
         differing[_SHOWN:] = [f"  and {rest} more"] if rest > 0 else []
         raise FileExistsError(
-            f"{folder} holds a run with other settings. Choose another folder, or "
-            "repeat that run's:\n" + "\n".join(differing)
+            f"{folder} holds a run with other settings. Choose another folder, or use "
+            "the same settings:\n" + "\n".join(differing)
         )
 
 
 def _values(settings: Any) -> dict[str, Any]:
-    """The single values, by the names that lead to them: `recipe.epochs`."""
+    """The values by their path, such as `recipe.epochs`."""
     pairs = keras.tree.flatten_with_path(settings)
     return {".".join(map(str, path)): value for path, value in pairs}
 
 
 def _differences(recorded: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
-    """A line for each value that differs, first those that are not deep inside."""
+    """A line for each value that differs, the least nested first."""
     lines = []
     for name in sorted({**recorded, **wanted}, key=lambda name: name.count(".")):
         old, new = recorded.get(name, "nothing"), wanted.get(name, "nothing")

@@ -1,4 +1,4 @@
-"""What users bring: data read by number or batch by batch, and what is fit in them."""
+"""The data of `fit`, read by index or batch by batch, and their checks."""
 
 import itertools
 import math
@@ -16,18 +16,18 @@ from keras_gdrn.data._source import ArraySource
 # below this, even where one pixel in 200 is ink.
 LARGEST = 15.0
 
-# So many images of an array are checked at a time, so that intermediates stay small.
+# Images of an array checked at a time, so that intermediates stay small.
 CHECKED = 512
 
 _WANTED = (
-    "Images must be floats in [0, 1] or, where no color jitter clips them, "
-    "standardized: divide images of 8 bits by 255 "
+    "Images must be floats in [0, 1] or, without color jitter, standardized: "
+    "divide 8-bit images by 255 "
     "(`images.astype('float32') / 255`). Received: "
 )
 
 
 class ItemSource:
-    """As `ArraySource`, of a data set of single images that are read one by one."""
+    """As `ArraySource`, for a data set whose images are read one by one."""
 
     def __init__(self, data: Any):
         self.data = data
@@ -44,7 +44,7 @@ class ItemSource:
 
 
 class BatchStream:
-    """Batches that are made elsewhere, in an order that is not known here."""
+    """Batches that the data make, in their own order."""
 
     def __init__(self, data: Any):
         self.data, self.is_indexed = data, isinstance(data, keras.utils.PyDataset)
@@ -59,7 +59,7 @@ class BatchStream:
             )
 
     def epoch(self) -> Iterator[tuple]:
-        """The batches of one iteration, as the data make them."""
+        """The batches of one iteration."""
         if self.is_indexed:
             yield from (self.data[number] for number in range(self.steps))
             self.data.on_epoch_end()
@@ -74,11 +74,11 @@ class BatchStream:
 
 
 def as_source(data: Any) -> ArraySource | ItemSource | BatchStream:
-    """What `fit` takes, read by number where that is possible."""
+    """The data that `fit` takes, read by index if possible."""
     if issubclass(type(data), tuple) and len(data) in (2, 3):
         arrays = [np.asarray(part) for part in data]
         if not all(array.ndim for array in arrays):
-            raise _unfit([array.shape for array in arrays])
+            raise _data_error([array.shape for array in arrays])
         return ArraySource(*arrays)
     if hasattr(data, "source") and hasattr(data, "element_spec"):  # of this package
         return data.source
@@ -86,37 +86,36 @@ def as_source(data: Any) -> ArraySource | ItemSource | BatchStream:
         return BatchStream(data)
     is_array = isinstance(data, tuple | list | str | Mapping) or hasattr(data, "dtype")
     if is_array or not hasattr(data, "__len__"):
-        raise _unfit(f"a {type(data).__name__}")
+        raise _data_error(f"a {type(data).__name__}")
     return ItemSource(data) if hasattr(data, "__getitem__") else BatchStream(data)
 
 
 def as_arrays(parts: Any) -> tuple[np.ndarray, ...]:
-    """A batch as NumPy arrays, or an error unless it can be one."""
+    """A batch as NumPy arrays, or an error if it is none."""
     parts = tuple(parts) if isinstance(parts, tuple | list) else (parts,)
     are_arrays = all(hasattr(part, "shape") for part in parts)
     ranks = [len(part.shape) for part in parts] if are_arrays else []
     if [*ranks[:1], *ranks[2:]] not in ([4], [4, 1]) or len(ranks) == 1:
-        raise _unfit([getattr(part, "shape", part) for part in parts])
+        raise _data_error([getattr(part, "shape", part) for part in parts])
     return tuple(map(np.asarray, parts))
 
 
-def _unfit(received: Any) -> ValueError:
+def _data_error(received: Any) -> ValueError:
     return ValueError(
-        "`data` must be arrays (images, labels) or (images, labels, weights), as a "
-        "tuple, of shapes (N, H, W, C), (N,) or one-hot, and (N,); a `tf.data.Dataset` "
-        "or `keras.utils.PyDataset` of such batches; or a data set that is read by "
-        "number. With other data, compile the model and use `model.fit`. "
+        "`data` must be a tuple of arrays (images, labels) or (images, labels, "
+        "weights), of shapes (N, H, W, C), (N,) or one-hot, and (N,); a "
+        "`tf.data.Dataset` or `keras.utils.PyDataset` of such batches; or a data set "
+        "read by index. With other data, compile the model and use `model.fit`. "
         f"Received: {received}"
     )
 
 
 def checked_images(images: np.ndarray, jitter: bool = False) -> np.ndarray:
-    """The images as they are, or an error if they are of integers or far beyond 1.
+    """The images, or an error if they are integers or far beyond 1.
 
-    If their color is jittered, they must be in [0, 1], but for the overshoot of an
-    interpolation.
+    For color jitter they must be in [0, 1], except for the overshoot of interpolation.
     """
-    if images.dtype.kind not in "bfV":  # "V" is bfloat16, of which NumPy knows nothing
+    if images.dtype.kind not in "bfV":  # "V" is bfloat16, unknown to NumPy
         raise ValueError(f"{_WANTED}images of type {images.dtype}")
     if images.dtype == "bool" or not images.size:
         return images
@@ -124,12 +123,12 @@ def checked_images(images: np.ndarray, jitter: bool = False) -> np.ndarray:
     largest = np.maximum(-lowest, highest)
     if not largest <= LARGEST:
         raise ValueError(f"{_WANTED}values up to {largest}")
-    # An interpolation may leave [0, 1] so far, which it does little harm to clip.
+    # Interpolation may exceed [0, 1] by this much; clipping it does little harm.
     in_range = lowest >= -BELOW and highest <= 1 + BELOW
     if jitter and not (in_range and images.shape[-1] in (1, 3)):
         raise ValueError(
-            "Images must have 1 or 3 channels and be in [0, 1], to which color jitter "
-            "clips them: standardize them inside the network, or train without "
+            "For color jitter, images must have 1 or 3 channels and be in [0, 1], to "
+            "which it clips: standardize them inside the network, or train without "
             "brightness, contrast, saturation and hue. Received: lowest and highest "
             f"value {lowest} and {highest}, shape {images.shape}"
         )
@@ -140,14 +139,14 @@ def as_targets(labels: np.ndarray, classes: int) -> np.ndarray:
     """Labels `(N,)`, `(N, 1)` or one-hot as float32: `(N, classes)`."""
     if labels.dtype.kind not in "biufV":
         raise ValueError(
-            "Labels must be integers, numbers of classes: number their names, "
-            "for instance by `names, labels = np.unique(labels, return_inverse=True)`. "
+            "Labels must be class numbers, as integers: number their names, for "
+            "instance by `names, labels = np.unique(labels, return_inverse=True)`. "
             f"Received: labels of type {labels.dtype}, {labels.flat[:1].tolist()}"
         )
     if labels.ndim == 2 and labels.shape[1] == classes:
         labels = labels.astype("float32")
         fits = np.all(labels >= 0, axis=1) & (np.abs(labels.sum(axis=1) - 1) < 1e-3)
-        return _all_fit(labels, fits, "One-hot labels must be shares that add up to 1.")
+        return _all_fit(labels, fits, "One-hot labels must be >= 0 and add up to 1.")
     if labels.ndim != 1 and labels.shape[1:] != (1,):
         raise ValueError(
             f"Labels must be integers (N,) or (N, 1), or one-hot (N, {classes}), as "
@@ -155,13 +154,13 @@ def as_targets(labels: np.ndarray, classes: int) -> np.ndarray:
             f"and use `model.fit`. Received: labels of shape {labels.shape}"
         )
     labels, numbers = labels.reshape(-1).astype("float64"), np.arange(classes)
-    message = f"Labels must number the {classes} classes of the model from 0."
+    message = f"Labels must be numbers of the {classes} classes of the model, from 0."
     labels = _all_fit(labels, np.isin(labels, numbers), message)
     return (labels[:, None] == numbers).astype("float32")
 
 
 def checked_weights(weights: np.ndarray) -> np.ndarray:
-    """The weights of images as float32, or an error if some cannot be such."""
+    """Sample weights as float32, or an error unless they are finite and >= 0."""
     weights = weights.astype("float32")
     fits = np.isfinite(weights) & (weights >= 0)
     return _all_fit(weights, fits, "Weights of images must be finite and >= 0.")
@@ -174,7 +173,7 @@ def _all_fit(values: np.ndarray, fits: np.ndarray, message: str) -> np.ndarray:
 
 
 def as_class_weight(weights: Any, classes: int) -> dict[int, float] | None:
-    """The weight of every class: 1 for those that are not given, as in Keras."""
+    """The weight of every class, by default 1 as in Keras."""
     if weights is None:
         return None
     fits = isinstance(weights, Mapping) and all(
@@ -186,7 +185,7 @@ def as_class_weight(weights: Any, classes: int) -> dict[int, float] | None:
     )
     if not fits:
         raise ValueError(
-            f"`class_weight` must map numbers of classes, 0 to {classes - 1}, to "
+            f"`class_weight` must map class numbers, 0 to {classes - 1}, to "
             f"finite weights >= 0. Received: class_weight={weights!r}"
         )
     given = {int(key): float(value) for key, value in weights.items()}

@@ -16,14 +16,14 @@ from keras_gdrn.training._recipe import Recipe
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """Training by a recipe, with the scale channels at `sigma0`.
+    """Training by a recipe with the scale channels at `sigma0`.
 
     Args:
         name: Name of the stage, and of its folder.
         recipe: A `Recipe`.
         sigma0: Initial scales σ_0; `None` leaves the model's own.
-        input_shape: Shape of an image, `(H, W, C)`, where it is not the model's: coarse
-            channels need the surroundings that they see in the test.
+        input_shape: Shape of an image, `(H, W, C)`; `None` leaves the model's own.
+            Coarse channels need the same surroundings of objects as in the test.
     """
 
     name: str
@@ -41,21 +41,21 @@ def train_in_stages(
     after_stage: Callable[[Stage, keras.Model, Any], Any] | None = None,
     **options: Any,
 ) -> keras.Model:
-    """Train a model with some scale channels, and go on with others by its weights.
+    """Train a model with some scale channels, then with others from its weights.
 
-    Each stage is a call of `fit`, from the weights of the stage before, into the folder
-    `out/<name of the stage>`. The same call goes on after any interruption.
+    Each stage calls `fit`, from the weights of the stage before, with the folder
+    `out/<name of the stage>`. After any interruption, the same call resumes.
 
     Source: Perzanowski & Lindeberg, Appendix A.4: one scale channel at σ_0 = 1 first,
     which takes a fraction of the time and memory, then all of them.
 
     Args:
-        model: Model that applies a `ScaleChannels`, or any model, where no stage has a
+        model: Model with a `ScaleChannels` layer, or any model if no stage has a
             `sigma0`. The models of all stages share its weights.
         stages: Sequence of `Stage`, trained one after the other.
         data: As for `fit`, or a function from a `Stage` to such data.
-        out: Folder of the run, made if need be.
-        after_stage: Function of each stage, its model and what `fit` returned.
+        out: Folder of the run, created if needed.
+        after_stage: Function called with each stage, its model and its history.
         **options: Further arguments of `fit`. A callback that stops the training ends
             its stage, and the next one follows.
 
@@ -63,7 +63,7 @@ def train_in_stages(
         The model of the last stage.
 
     Raises:
-        ValueError: If there is no stage, or two have one name; or as `fit`.
+        ValueError: If there is no stage, or two have the same name; or as `fit`.
 
     Example:
 
@@ -75,7 +75,7 @@ def train_in_stages(
     names = [stage.name for stage in stages]
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            "`stages` must be one or more, each with a name of its own. "
+            "`stages` must be one or more, with different names. "
             f"Received: stages with the names {names}"
         )
     trained = model
@@ -92,7 +92,7 @@ def train_in_stages(
 
 
 def _for_stage(model: keras.Model, stage: Stage) -> keras.Model:
-    """The model with the scale channels and images of a stage; itself, if it is so."""
+    """The model with the scale channels and input shape of a stage."""
     sigma0, shape = stage.sigma0, stage.input_shape
     layers = [layer for layer in model.layers if isinstance(layer, ScaleChannels)]
     own = [tuple(layer.sigma0) for layer in layers]

@@ -1,4 +1,4 @@
-"""Search for better networks by Keras Tuner."""
+"""Hyperparameter search with Keras Tuner."""
 
 try:
     import keras_tuner as _  # noqa: F401

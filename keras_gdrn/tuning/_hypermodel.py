@@ -21,13 +21,13 @@ from keras_gdrn.tuning._search_space import SearchSpace
 
 
 def parameters(model: keras.Model) -> int:
-    """The number of trainable parameters, which is what the paper counts.
+    """Count the trainable parameters of a model, as the paper does.
 
     Args:
-        model: Any model that is built.
+        model: A built model.
 
     Returns:
-        The number.
+        The number of trainable parameters.
     """
     return sum(math.prod(weight.shape) for weight in model.trainable_weights)
 
@@ -35,21 +35,21 @@ def parameters(model: keras.Model) -> int:
 class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     """Gaussian derivative residual networks and their training, as a search space.
 
-    Every trial returns `val_accuracy`, the accuracy on validation images of size
-    factor 1, and over all size factors of the validation data `val_mean_accuracy` and
-    `val_min_accuracy`. These are the objectives, to be maximized. It also returns
-    `parameters`. (To leave large networks out, see Keras Tuner's `max_model_size`.)
-    Scale channels whose last layer would reach beyond the image are left out.
+    Every trial returns three objectives to maximize: `val_accuracy`, the accuracy on
+    validation images of size factor 1, and `val_mean_accuracy` and `val_min_accuracy`
+    over all size factors of the validation data. It also returns `parameters`. (To
+    exclude large networks, see Keras Tuner's `max_model_size`.) Scale channels whose
+    last layer would reach beyond the image are left out.
 
     Args:
         input_shape: Shape of an image, `(height, width, channels)`.
         classes: Number of classes.
         space: A `SearchSpace`; by default `SearchSpace.for_images` of this size.
-        recipe: A `Recipe`: all of the training that is not searched. Its share of
-            warm-up is kept where a trial has fewer epochs.
-        single_scale_epochs: So many epochs train one scale channel, at σ_0 = 1; the
-            network with all of them is made from it, and trained for the other
-            epochs, if there are any, at half the learning rate (Appendix A.4).
+        recipe: A `Recipe`: all settings of training that are not searched. Its share of
+            warm-up is kept if a trial has fewer epochs.
+        single_scale_epochs: Number of epochs that train one scale channel, at σ_0 = 1.
+            The network with all channels starts from its weights, and is trained for
+            the other epochs, if any, at half the learning rate (Appendix A.4).
         **network: Further arguments of `gauss_der_resnet`, which are not searched.
 
     Raises:
@@ -90,13 +90,13 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             )
 
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
-        """The network, compiled by its recipe (which `fit` does anew for its data)."""
+        """The network, compiled by its recipe; `fit` compiles it again for its data."""
         architecture = self.space.architecture(hp)
         last = architecture["ratio"] ** len(architecture["widths"])
         fitting = [s for s in architecture["sigma0"] if s * last <= self._side]
         architecture["sigma0"] = fitting or architecture["sigma0"][:1]
         model = gauss_der_resnet(**self.shape, **architecture, **self.network)
-        # Its optimizer has the variables that checkpoints hold.
+        # Checkpoints also hold the variables of the optimizer.
         self.recipe(hp, self.base_recipe.epochs).compile(model, 1)
         make_variables(model)
         return model
@@ -104,7 +104,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     def recipe(
         self, hp: keras_tuner.HyperParameters, epochs: int, **fixed: Any
     ) -> Recipe:
-        """The recipe that `hp` chooses, for so many epochs, with some fields fixed."""
+        """The recipe that `hp` chooses, for these epochs, with some fields fixed."""
         share = self.base_recipe.warmup_epochs / self.base_recipe.epochs
         warmup_epochs = min(math.ceil(share * epochs), epochs - 1)
         chosen = {**self.space.training(hp), "warmup_epochs": warmup_epochs, **fixed}
@@ -132,18 +132,18 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         Args:
             hp, model: Hyperparameters and model of a trial.
             x, y: Training images `(N, H, W, C)` in [0, 1] and integer labels `(N,)`.
-                Or `x` alone: any data that `training.fit` takes, or a function from a
-                `Stage` to these. Batches that are made elsewhere keep their own size.
+                Or only `x`: any data that `training.fit` takes, or a function from a
+                `Stage` to such data. Data that come as batches keep their batch size.
             validation_data: Arrays `(images, labels)` or batches of size factor 1, or
                 these by size factor, as `scale_generalization` takes them.
-            validation_split: Instead, the share of the arrays `x` and `y`, the last
-                ones, that are kept apart for validation, at size factor 1.
-            batch_size: Images in a batch, instead of what the space has.
+            validation_split: Instead, the fraction of the arrays `x` and `y`, at their
+                end, that is held out for validation at size factor 1.
+            batch_size: Images in a batch, instead of the values of the space.
             epochs, initial_epoch: As `keras.Model.fit`; by default those of the
                 recipe. Each of Hyperband's rounds has a learning rate schedule.
-            seed: Seed of shuffling, augmentation and dropout.
+            seed: Random seed of shuffling, augmentation and dropout.
             out: Folder for checkpoints, from which the same call resumes.
-            callbacks: As `keras.Model.fit`. For one that watches "val_accuracy" or
+            callbacks: As `keras.Model.fit`. If one monitors "val_accuracy" or
                 "val_loss", each epoch ends with a validation at size factor 1.
             **options: Further arguments of `training.fit`, such as `verbose`.
 
@@ -151,7 +151,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             The objectives and the number of parameters, by name.
 
         Raises:
-            keras_tuner.errors.FatalValueError: If an argument does not fit. It ends the
+            keras_tuner.errors.FatalValueError: If an argument is invalid. It ends the
                 search.
         """
         epochs_here = []  # in this process
@@ -168,9 +168,9 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
             epochs = epochs or self.base_recipe.epochs
             stages = self._stages(hp, epochs, initial_epoch, fixed)
             train_in_stages(model, stages, data, **options)
-        except (TypeError, ValueError) as error:  # which would be that of every trial
+        except (TypeError, ValueError) as error:  # every trial would raise it
             raise FatalValueError(str(error)) from error
-        if not epochs_here:  # but perhaps in one that was killed afterwards
+        if not epochs_here:  # but in one that was killed since
             pass_through(callbacks, model)
         found = scale_generalization(model, tests)
         objectives = {"val_mean_accuracy": float(np.mean(found.accuracies))}
@@ -183,7 +183,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
     def _stages(
         self, hp: keras_tuner.HyperParameters, epochs: int, first: int, fixed: dict
     ) -> list[Stage]:
-        """The stages, or what is left of them, in the epochs from `first` on."""
+        """The stages that remain from the epoch `first` on."""
         single = max(0, min(self.single_scale_epochs, epochs) - first)
         joint = epochs - first - single
         stages = []
@@ -213,9 +213,9 @@ def _data(
     kept = math.floor(count * (1 - share))
     if validation_data is not None or not 0 < kept < count:
         raise ValueError(
-            "`validation_data`, or `validation_split` of arrays (images, labels), one "
-            "of them, must have images that judge the trials and leave some to train "
-            f"on. Received: validation_split={share!r} of "
+            "Either `validation_data` or `validation_split` must be given. A split of "
+            "arrays (images, labels) must leave images to train and to validate on. "
+            f"Received: validation_split={share!r} of "
             f"{f'{count} images' if is_pair else f'a {type(data).__name__}'} and "
             f"{'no' if validation_data is None else 'also'} validation_data"
         )
@@ -226,8 +226,8 @@ def _data(
 def _at_one(tests: Mapping[float, Any]) -> Any:
     if 1.0 not in tests:
         raise ValueError(
-            'For a callback that watches "val_accuracy" or "val_loss", '
-            "`validation_data` must have images of size factor 1. "
+            "`validation_data` must have images of size factor 1 for a callback that "
+            'monitors "val_accuracy" or "val_loss". '
             f"Received: size factors {sorted(tests)}"
         )
     return tests[1.0]
@@ -236,10 +236,10 @@ def _at_one(tests: Mapping[float, Any]) -> Any:
 def _check_objective(
     callbacks: Sequence[keras.callbacks.Callback], tests: Mapping[float, Any]
 ) -> None:
-    """Refuses a tuner's objective that no trial will have, before the first one."""
+    """Refuses an objective that no trial returns, before the first trial."""
     known = {"parameters", "val_mean_accuracy", "val_min_accuracy"}
     known |= {"val_accuracy"} if 1.0 in tests else set()
-    for callback in callbacks:  # one of Keras Tuner's knows it
+    for callback in callbacks:  # a callback of Keras Tuner has it
         objective = getattr(callback, "objective", None)
         for part in getattr(objective, "objectives", [objective]):
             name = getattr(part, "name", None)
@@ -253,7 +253,7 @@ def _check_objective(
 def pass_through(
     callbacks: Sequence[keras.callbacks.Callback], model: keras.Model
 ) -> None:
-    """An epoch without training: Keras Tuner keeps a checkpoint of every trial."""
+    """Runs an epoch without training: Keras Tuner needs a checkpoint of every trial."""
     every = keras.callbacks.CallbackList(list(callbacks), model=model)
     every.on_train_begin()
     every.on_epoch_begin(0)

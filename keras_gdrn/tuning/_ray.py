@@ -1,4 +1,4 @@
-"""Searching on several processes, GPUs and machines: Keras Tuner decides, Ray runs."""
+"""Search on several processes, GPUs and machines: Keras Tuner decides, Ray runs."""
 
 import collections
 import contextlib
@@ -30,38 +30,38 @@ def search_on_ray(
     max_retries: int = 3,
     **fit_kwargs: Any,
 ) -> None:
-    """Do what `tuner.search` does, with each trial in a fresh process that Ray runs.
+    """Run `tuner.search` with each trial in a new process, started by Ray.
 
-    The oracle stays in this process, gets all that a trial reports when the trial ends,
-    and writes a usual folder. A trial whose process dies is run again; it resumes from
-    checkpoints if the `fit` of its hypermodel takes a folder `out` for them, as does
-    that of `GaussDerResNetHyperModel`. If this process dies or is interrupted, the same
+    The oracle stays in this process, gets the reports of a trial when the trial ends,
+    and writes the usual folder. A trial whose process dies is run again; it resumes
+    from checkpoints if the `fit` of its hypermodel takes a folder `out` for them, as
+    `GaussDerResNetHyperModel` does. If this process dies or is interrupted, the same
     call (of a tuner with the same folder and `overwrite=False`) resumes the search: no
-    trial that has ended is run again, and none is lost. Each trial draws random numbers
-    of its own, by the seed of the oracle and its number.
+    trial that has ended is run again, and none is lost. The random seed of a trial
+    depends on the seed of the oracle and the number of the trial.
 
-    Without an address, Ray runs on this machine, where nothing outside can reach it.
-    A cluster runs whatever reaches it, and belongs in a private network.
+    Without an address, Ray runs on this machine and cannot be reached from outside. A
+    cluster runs whatever reaches it, and belongs in a private network.
 
     Args:
-        tuner: Any tuner of Keras Tuner, of any hypermodel, with `directory` in a folder
+        tuner: Any Keras Tuner tuner, of any hypermodel, with `directory` in a folder
             that all machines see.
         fit_args, fit_kwargs: As for `tuner.search`. They are sent once, and must be
             picklable: arrays, or a function that makes a `tf.data.Dataset`.
-        address: Address of a cluster, `"auto"` for that of this machine, or `None`.
-        parallel: Trials at the same time; by default as many as there is room for.
-        cpus: CPU cores of a trial. By default one, or its share of this machine where
+        address: Address of a cluster, `"auto"` for the one of this machine, or `None`.
+        parallel: Trials at the same time; by default as many as the resources allow.
+        cpus: CPU cores of a trial. By default one, or its share of this machine if
             `parallel` is given.
         gpus: GPUs of a trial; it sees no others. A fraction shares one. By default one
-            where there are any.
-        max_retries: So many times a trial is run again after its process has died;
-            then it has failed. (For errors, see Keras Tuner's `max_retries_per_trial`.)
+            if there are any.
+        max_retries: How often a trial is run again after its process has died, before
+            it fails. (For errors, see Keras Tuner's `max_retries_per_trial`.)
 
     Raises:
         ImportError: If Ray is not installed: `pip install ray`.
-        ValueError: If an argument does not fit, or there are no such resources.
+        ValueError: If an argument is invalid, or there are no such resources.
         RuntimeError: As `tuner.search`, after several failed trials in a row; or if a
-            machine does not see the folder, as soon as a trial begins there.
+            machine does not see the folder, as soon as a trial starts there.
 
     Example:
 
@@ -71,7 +71,7 @@ def search_on_ray(
     """
     check_number("max_retries", max_retries, whole=True)
     check_count("parallel", parallel)
-    tuner.directory = str(Path(tuner.directory).absolute())  # other processes' too
+    tuner.directory = str(Path(tuner.directory).absolute())  # also for other processes
     resources = address, parallel, cpus, gpus
     with cluster(*resources) as found, _quiet_and_safe(tuner.oracle):
         _resume(tuner)
@@ -79,7 +79,7 @@ def search_on_ray(
 
 
 class _Search:
-    """Gives the trials of an oracle to Ray, and what becomes of them to the oracle."""
+    """Runs the trials of an oracle on Ray, and reports their results to the oracle."""
 
     def __init__(self, tuner, given, ray, task, slots, max_retries):
         self.oracle, self.ray, self.task, self.slots = tuner.oracle, ray, task, slots
@@ -90,11 +90,11 @@ class _Search:
         self.given = ray.put((sent, *about, *given))
         self.max_retries, self.deaths = max_retries, collections.Counter()
         self.names, self.line = map(str, itertools.count()), ""
-        self.running: dict[Any, Trial] = {}  # by what Ray returns of it
+        self.running: dict[Any, Trial] = {}  # by Ray's reference to its result
 
     def run(self) -> None:
         try:
-            while self._begin_trials() or self.running:
+            while self._start_trials() or self.running:
                 self._show()
                 if not self.running:  # the oracle wants to wait
                     time.sleep(1)
@@ -108,8 +108,8 @@ class _Search:
             if sys.stdout.isatty():
                 print()  # below the live line
 
-    def _begin_trials(self) -> bool:
-        """Begins as many as there is room for; whether there may be others later."""
+    def _start_trials(self) -> bool:
+        """Starts as many as fit; returns whether there may be others later."""
         while len(self.running) < self.slots():
             for trial in self.running.values():  # whose neighbors a grid may try next
                 trial.hyperparameters.merge(self.oracle.get_space(), overwrite=False)
@@ -117,11 +117,11 @@ class _Search:
             trial = self.oracle.create_trial(next(self.names))
             if trial.status != TrialStatus.RUNNING:
                 return trial.status == TrialStatus.IDLE
-            self._begin(trial)
+            self._start(trial)
         return True
 
-    def _begin(self, trial: Trial) -> None:
-        trial.metrics = Trial(trial.hyperparameters).metrics  # of no earlier attempt
+    def _start(self, trial: Trial) -> None:
+        trial.metrics = Trial(trial.hyperparameters).metrics  # not of earlier attempts
         self.running[self.task.remote(self.given, trial.get_state())] = trial
 
     def _finish(self, result: Any) -> None:
@@ -132,10 +132,10 @@ class _Search:
             raise (error.cause or error) from error
         except errors.RayError as error:
             cause = str(error).partition("\n")[0][:200]
-            _say(f"Trial {trial.trial_id}: its process died. {cause}")
+            _print(f"Trial {trial.trial_id}: its process died. {cause}")
             self.deaths[trial.trial_id] += 1
             if self.deaths[trial.trial_id] <= self.max_retries:
-                return self._begin(trial)
+                return self._start(trial)
             trial.status = TrialStatus.FAILED
             trial.message = f"Its process has died too often: {cause}"
         else:
@@ -144,10 +144,10 @@ class _Search:
             trial = Trial.from_state(state)
         self.oracle.end_trial(trial)
         if trial.message and trial.status != TrialStatus.COMPLETED:
-            _say(f"Trial {trial.trial_id} failed: {trial.message.splitlines()[-1]}")
+            _print(f"Trial {trial.trial_id} failed: {trial.message.splitlines()[-1]}")
 
     def _show(self) -> None:
-        """How far the search has come, in a line, where it is another one."""
+        """Prints the progress of the search in a line, if it has changed."""
         oracle, ended = self.oracle, len(self.oracle.end_order)
         statuses = [trial.status for trial in oracle.trials.values()]
         failed = statuses.count(TrialStatus.FAILED)
@@ -158,12 +158,12 @@ class _Search:
             best, name = oracle.get_best_trials()[0], oracle.objective.name
             line += f", best {name} {best.score:.4f} (trial {best.trial_id})"
         if line != self.line:
-            _say(line, is_live=True)
+            _print(line, is_live=True)
         self.line = line
 
 
-def _say(text: str, is_live: bool = False) -> None:
-    """A line; on a terminal, a live one is replaced by what is said next."""
+def _print(text: str, is_live: bool = False) -> None:
+    """Prints a line; on a terminal, the next one replaces a live one."""
     terminal = sys.stdout.isatty()
     end = "" if terminal and is_live else "\n"
     print(f"\r\033[K{text}" if terminal else text, end=end, flush=True)
@@ -171,7 +171,7 @@ def _say(text: str, is_live: bool = False) -> None:
 
 @contextlib.contextmanager
 def _quiet_and_safe(oracle: keras_tuner.Oracle) -> Iterator[None]:
-    """The oracle prints nothing, and files are written entirely or not at all.
+    """The oracle prints nothing, and files are written completely or not at all.
 
     Keras Tuner empties a file before it writes it: killed then, it could not resume.
     """
@@ -188,7 +188,7 @@ def _quiet_and_safe(oracle: keras_tuner.Oracle) -> Iterator[None]:
 
 
 def _resume(tuner: keras_tuner.Tuner) -> None:
-    """Lets the oracle create the trials anew that were running, and then others."""
+    """Lets the oracle first recreate the trials that were running."""
     oracle = tuner.oracle
     tuner.save()
     tuner.reload()
@@ -206,10 +206,10 @@ def _resume(tuner: keras_tuner.Tuner) -> None:
 
 
 def _reload_grid(oracle: keras_tuner.oracles.GridSearchOracle) -> None:
-    """Tells a grid which of its points have been tried; Keras Tuner does not store it.
+    """Restores which points of a grid have been tried; Keras Tuner does not store it.
 
-    As its first point, of which there is one where no trial has started, each is
-    appended to the points whose next one is to be tried, in the order of the grid.
+    While no trial has started, the oracle takes each for its first point, and appends
+    it to the points whose next one is to be tried, in the order of the grid.
     """
     started, space = oracle.start_order, oracle.get_space().space
 

@@ -1,4 +1,4 @@
-"""Ray, as a search needs it, and what it runs: one trial, in a process of its own."""
+"""Ray for a search, and its task: one trial in a separate process."""
 
 import contextlib
 import inspect
@@ -18,7 +18,7 @@ from keras_tuner.engine.trial import Trial
 
 from keras_gdrn.training import lock_folder
 
-# For the process that had the trial before, until its driver was killed.
+# Seconds to wait for the trial's previous process, whose driver was killed.
 _PATIENCE = 120.0
 
 
@@ -28,8 +28,8 @@ def cluster(
 ) -> Iterator[tuple[Any, Any, Callable[[], int]]]:
     """Ray at an address, or on this machine until the context ends.
 
-    If this process has called `ray.init` already, that one is used, and left running.
-    Yields Ray, `run_one_trial` as a task of it, and a function that tells how many to
+    If this process has already called `ray.init`, that one is used, and left running.
+    Yields Ray, `run_one_trial` as a task of it, and a function that returns how many to
     run at the same time. (Machines may come and go.)
     """
     ray, is_ours = _started(address, math.ceil((parallel or 1) * (cpus or 1)))
@@ -62,10 +62,10 @@ def cluster(
 def _started(address: str | None, cores: int) -> tuple[Any, bool]:
     """Ray, and whether it was started here, on this machine with so many cores."""
     if address is None:  # Ray reads these variables when it is imported
-        # In spite of its name, on Linux too: it listens on the loopback address alone.
+        # In spite of its name, on Linux too: makes Ray listen on loopback only.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_worker_niceness", "0")  # trials are the work
+        os.environ.setdefault("RAY_worker_niceness", "0")  # trials are the main work
     try:
         import ray
     except ImportError as error:
@@ -81,22 +81,22 @@ def _started(address: str | None, cores: int) -> tuple[Any, bool]:
         available = getattr(os, "sched_getaffinity", lambda _: everywhere)
         cores = max(len(available(0)), cores)
         options |= {"address": "local", "num_cpus": cores, "include_dashboard": False}
-    with warnings.catch_warnings():  # JAX warns of a fork: it only starts a program
+    with warnings.catch_warnings():  # JAX warns of a fork that only starts a program
         warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
         found: Any = ray.init(logging_level=logging.ERROR, **options)
     if found.dashboard_url:
         print(f"Ray's dashboard: http://{found.dashboard_url}")
     if address is None and found.address_info["node_ip_address"] != "127.0.0.1":
         warnings.warn(
-            "Other machines can reach Ray, which was imported before. Import it after "
-            "`search_on_ray`, or set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 before.",
+            "Other machines can reach Ray, as it was imported before `search_on_ray`. "
+            "Import it later, or set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 first.",
             stacklevel=2,
         )
     return ray, True
 
 
 def _task(ray: Any, cpus: float, gpus: float) -> Any:
-    """`run_one_trial`, each time in a fresh process."""
+    """`run_one_trial` as a task, each time in a new process."""
     threads = str(max(1, math.ceil(cpus)))
     variables = {
         "KERAS_BACKEND": keras.backend.backend(),
@@ -112,7 +112,7 @@ def _task(ray: Any, cpus: float, gpus: float) -> Any:
         num_cpus=cpus,
         num_gpus=gpus,
         max_calls=1,
-        max_retries=0,  # Ray would not count those for want of memory
+        max_retries=0,  # Ray would not count those from lack of memory
         runtime_env={"env_vars": variables},
     )(run_one_trial)
 
@@ -137,24 +137,24 @@ class _OneTrial(keras_tuner.Oracle):
 
 
 def run_one_trial(given: tuple, state: dict) -> tuple[list, dict]:
-    """What a trial reports, metrics and step each time, and its state at the end.
+    """Runs a trial; returns its reports (metrics and step) and its final state.
 
     `given` are the tuner, its objective and seed, Keras' dtype policy and the arguments
-    of `tuner.search`. A `FatalError` of Keras Tuner ends the search, not a trial alone.
+    of `tuner.search`. A `FatalError` of Keras Tuner ends the whole search.
     """
     tuner, objective, seed, policy, arguments, named = given
     trial = Trial.from_state(state)
     own = Path(tuner.project_dir, f"trial_{trial.trial_id}")
     if not (own / "trial.json").exists():
         raise keras_tuner.errors.FatalRuntimeError(
-            "The folder of the search must be one that all machines see; "
+            "`directory` of the tuner must be a folder that all machines see; "
             f"{socket.gethostname()} does not see it. Received: {tuner.project_dir}"
         )
     keras.config.set_dtype_policy(policy)
     of_trial = np.random.SeedSequence([seed, *trial.trial_id.encode()])
     keras.utils.set_random_seed(int(of_trial.generate_state(1)[0]))
     tuner.oracle = _OneTrial(trial, objective, tuner.tuner_id)
-    tuner.save = lambda: None  # the driver does
+    tuner.save = lambda: None  # the driver saves
     if _keeps_checkpoints(tuner):
         named = {**named, "out": own / "training"}
     with lock_folder(own, seconds=_PATIENCE):

@@ -1,4 +1,4 @@
-"""What is searched: a set of values for each hyperparameter."""
+"""The space of a search: a set of values for each hyperparameter."""
 
 import dataclasses
 import math
@@ -24,7 +24,7 @@ _PAPER = {
 }
 
 
-# What need not be of a set.
+# Hyperparameters that can have a `Range`.
 _CONTINUOUS = ("ratio", "separable_share", "scale_dropout", "sigma0_spacing", "density")
 _CONTINUOUS += ("learning_rate", "weight_decay", "label_smoothing")
 
@@ -32,7 +32,7 @@ _CONTINUOUS += ("learning_rate", "weight_decay", "label_smoothing")
 class Range(NamedTuple):
     """All numbers from the lowest to the highest, in place of a set.
 
-    They are drawn evenly by their logarithm, or as they are where the lowest is 0.
+    They are drawn uniformly on a logarithmic scale; on a linear one if the lowest is 0.
 
     Example:
 
@@ -57,21 +57,20 @@ class SearchSpace:
         ratio: Ratio r between the scales of successive layers.
         blocks: Number of residual blocks.
         stem_width: Width of the first layer.
-        width: Width of a block. Each has a hyperparameter of its own, `width_1`,
-            `width_2`, …, which exists only where there are so many blocks.
+        width: Width of a block. Each has a separate hyperparameter, `width_1`,
+            `width_2`, …, which exists only if there are so many blocks.
         scale_pooling, spatial_selection, zero_order, order: As `gauss_der_resnet`.
-        separable_share: Share of the blocks, the last ones, that are
+        separable_share: Fraction of the blocks, from the last, that are
             depthwise-separable, rounded to whole blocks.
-        scale_dropout: Probability with which a scale channel leaves the pooling.
+        scale_dropout: Probability of leaving a scale channel out of the pooling.
         sigma0_spacing: Ratio of successive initial scales σ_0 > 1.
-        sigma0_range: The lowest σ_0, in pixels, and the highest that is allowed. Not a
-            set: it is not searched.
+        sigma0_range: The lowest σ_0 and the highest allowed, in pixels; not searched.
         density: As `ScaleChannels`; by default it is not searched.
         learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
         ValueError: If a set is not a tuple or is empty, a `Range` or `sigma0_range` is
-            none, or a spacing is not above 1.
+            invalid, or a spacing is not above 1.
     """
 
     ratio: tuple[float, ...] = (1.1, 1.13, 1.16, 1.2, 1.22, 1.27, 1.32, 1.4, 1.5)
@@ -94,7 +93,7 @@ class SearchSpace:
 
     def __post_init__(self):
         for name, given in vars(self).items():
-            values = _of_pythons_numbers(given)
+            values = _as_python_numbers(given)
             object.__setattr__(self, name, values)
             if isinstance(values, Range):
                 _check_range(name, values)
@@ -106,16 +105,16 @@ class SearchSpace:
         lowest, highest = self.sigma0_range
         if not 0 < lowest <= highest or min(self.sigma0_spacing) <= 1:
             raise ValueError(
-                "`sigma0_range` must be the lowest and the highest σ_0, positive, and "
-                "`sigma0_spacing` of numbers above 1. Received: sigma0_range="
+                "`sigma0_range` must be a positive lowest and highest σ_0, and "
+                "`sigma0_spacing` must be above 1. Received: sigma0_range="
                 f"{self.sigma0_range!r}, sigma0_spacing={self.sigma0_spacing!r}"
             )
 
     @classmethod
     def for_images(cls, side: int) -> "SearchSpace":
-        """The default space without what reaches beyond images of so many pixels.
+        """The default space, limited to what fits images of `side` pixels.
 
-        No last layer has σ beyond the image at σ_0 = 1, and no σ_0 is beyond an eighth
+        At σ_0 = 1 no last layer has σ beyond the image, and no σ_0 is beyond an eighth
         of it. For images of 39 pixels and more, it is `SearchSpace()`.
         """
         layers, (lowest, highest) = max(cls.blocks) + 1, cls.sigma0_range
@@ -125,10 +124,10 @@ class SearchSpace:
         )
 
     def only(self, *names: str) -> "SearchSpace":
-        """The space with these sets alone; all others are fixed at their default."""
+        """The space with only these sets; all others are fixed at their default."""
         sets = [name for name in vars(self) if name != "sigma0_range"]
         if unknown := set(names) - set(sets):
-            raise ValueError(f"`names` must be of {sets}. Received: {sorted(unknown)}")
+            raise ValueError(f"`names` must be in {sets}. Received: {sorted(unknown)}")
         fixed = {name: (self._default(name),) for name in sets if name not in names}
         return dataclasses.replace(self, **fixed)
 
@@ -139,8 +138,8 @@ class SearchSpace:
         chosen |= self._chosen(hp, "density", "stem_width")
         blocks, widths = chosen.pop("blocks"), [chosen.pop("stem_width")]
         for block in range(1, max(self.blocks) + 1):
-            # The choice is made for any number of blocks, so that the space contains
-            # it; where there are fewer, it is None.
+            # Chosen for any number of blocks, so that the space contains it; it is None
+            # if there are fewer.
             with hp.conditional_scope("blocks", [n for n in self.blocks if n >= block]):
                 paper = _WIDTHS[min(block, len(_WIDTHS)) - 1]
                 default = paper if paper in self.width else self._default("width")
@@ -187,13 +186,13 @@ def _check_range(name: str, values: Range) -> None:
     are_numbers = all(map(is_number, values))
     if name not in _CONTINUOUS or not are_numbers or not 0 <= values[0] < values[1]:
         raise ValueError(
-            "A `Range` must go from one number >= 0 to a larger one, of one of "
+            "A `Range` must go from one number >= 0 to a larger one, for one of "
             f"{_CONTINUOUS}. Received: {name}={values!r}"
         )
 
 
-def _of_pythons_numbers(values: Any) -> Any:
-    """Keras Tuner takes no others."""
+def _as_python_numbers(values: Any) -> Any:
+    """The values as Python numbers; Keras Tuner takes no others."""
     if not isinstance(values, tuple):
         return values
     own = [v.item() if isinstance(v, np.generic) else v for v in values]
