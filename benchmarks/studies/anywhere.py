@@ -1,13 +1,14 @@
-"""Trains a network for centered objects to recognize them at any position.
+"""Trains a network of `from_preset` further, for any position or another density.
 
     python benchmarks/studies/anywhere.py digits
+    python benchmarks/studies/anywhere.py cifar10 --selection center --density 1
 
-Continues the training of a network of `from_preset`, with the spatial maximum in place
-of the center: first one scale channel, then all of them on some of the images. Tests it
-at nine size factors and, at size factor 1, on images shifted along both axes, with
-their surroundings. For comparison, it also tests the original weights. Prints a table,
-and saves the network and its card to `--out` for `from_preset`. After an interruption,
-the same command resumes.
+Continues the training with the spatial maximum in place of the center, or with
+`--selection center` as it was: first one scale channel, then all of them on some of the
+images. Tests it at nine size factors and, at size factor 1, on images shifted along
+both axes, with their surroundings. For comparison, it also tests the original weights.
+Prints a table, and saves the network and its card to `--out` for `from_preset`. After
+an interruption, the same command resumes.
 """
 
 import argparse
@@ -41,15 +42,17 @@ AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 def trained(options) -> keras.Model:
     """Trained with one scale channel, then with all on fewer images."""
-    model = from_preset(options.name, spatial_selection="max", dtype=options.dtype)
+    how = {"density": options.density, "dtype": options.dtype}
+    model = from_preset(options.name, spatial_selection=options.selection, **how)
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
     side = options.canvas or shape[0]
     shape = side, side, shape[-1]
 
     def recipe(epochs: int, rate: float) -> Recipe:
         augmentation = AUGMENTATION.get(options.name, Augmentation())
-        how = {"learning_rate": rate, "augmentation": augmentation}
-        return Recipe(epochs, options.batch_size, **how)
+        return Recipe(
+            epochs, options.batch_size, learning_rate=rate, augmentation=augmentation
+        )
 
     def images(stage: Stage):
         limit = options.limit if stage is one else options.joint_limit
@@ -57,9 +60,10 @@ def trained(options) -> keras.Model:
         return rescaled(options.name, "train+validation", limit=limit, **where)
 
     rate = options.learning_rate
-    one = Stage("one_channel", recipe(options.epochs, rate), (1.0,), shape)
+    one = Stage("one_channel", recipe(options.epochs or 1, rate), (1.0,), shape)
     joint = recipe(options.joint_epochs, rate / 2)
-    stages = [one, Stage("all_channels", joint, sigma0, shape)]
+    stages = [one] * bool(options.epochs)
+    stages += [Stage("all_channels", joint, sigma0, shape)]
     out = {"out": options.out / "training", "seed": options.seed, "verbose": 2}
     return train_in_stages(model, stages, images, **out)
 
@@ -96,12 +100,18 @@ def save(
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
         shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
         shift_images=count,
-        limits=f"As `{options.name}`, but that the object may be anywhere.",
+        limits=f"As `{options.name}`, but that the object may be at any position."
+        if options.selection == "max"
+        else before.limits,
         **origin(),
     )
-    folder = options.out / f"{options.name}_anywhere"
+    folder = options.out / named(options)
     save_to_preset(model, folder, card)
     return folder
+
+
+def named(options) -> str:
+    return options.name + "_anywhere" * (options.selection == "max")
 
 
 @errors_in_one_line()
@@ -109,8 +119,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add, whole = parser.add_argument, positive(int)
     add("name", choices=("digits", "mnist", "cifar10"))
+    add("--selection", choices=("center", "max"), default="max")
+    add("--density", type=positive(float), default="kept", help="the preset's")
     add("--canvas", type=whole, help="side of training images; by default the preset's")
-    add("--epochs", type=whole, default=2, help="of one scale channel")
+    add("--epochs", type=int, default=2, help="of one scale channel; may be 0")
     add("--joint-epochs", type=whole, default=1, help="of all channels")
     add("--learning-rate", type=positive(float), default=0.003)
     add("--batch-size", type=whole, default=32)
@@ -120,14 +132,15 @@ def main() -> None:
     add("--dtype", help="of the trained network, such as mixed_bfloat16")
     add("--seed", type=int, default=0)
     add("--data-dir", help="directory of TensorFlow Datasets")
-    add("--out", type=Path, help="by default runs/<name>_anywhere")
+    add("--out", type=Path, help="by default runs/<name of the result>")
     options = parser.parse_args()
-    options.out = options.out or Path("runs") / f"{options.name}_anywhere"
+    options.out = options.out or Path("runs") / named(options)
     keras.utils.set_random_seed(options.seed)
+    changed = {"spatial_selection": options.selection, "density": options.density}
     networks = {
-        "center": from_preset(options.name),
-        "maximum": from_preset(options.name, spatial_selection="max"),
-        "trained on": trained(options),
+        "preset": from_preset(options.name),
+        "changed": from_preset(options.name, **changed),
+        "trained further": trained(options),
     }
     sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
     rows = [["network", *sizes, *shifts]]

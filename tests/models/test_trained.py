@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.data import rescaled_arrays, stir_arrays
+from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import (
     ARCHITECTURES,
@@ -23,6 +23,7 @@ from keras_gdrn.models import (
     from_preset,
     gauss_der_resnet,
     list_presets,
+    only_layer,
     save_to_preset,
     with_input_shape,
     with_preprocess,
@@ -204,6 +205,21 @@ def test_full_disk_leaves_the_network_that_was_there(small, tmp_path, monkeypatc
     assert copied
     after = {path: path.read_bytes() for path in (tmp_path / "pets").iterdir()}
     assert after == before
+
+
+@of_files
+def test_selected_scale_grows_as_the_object():
+    """In logarithms, the mean of the scale of the best class' largest score."""
+    model = from_preset("digits")
+    channels = only_layer(model, ScaleChannels)
+    scales = keras.Model(model.input, channels.output)
+    selected = []
+    for factor in SIZE_FACTORS:
+        images, labels = rescaled_arrays("digits", "test", factor, limit=100)
+        of_class = scales.predict(images, verbose=0)[np.arange(100), :, labels]
+        selected.append(np.log2(channels.sigma0)[of_class.argmax(axis=1)].mean())
+    slope, _ = np.polyfit(np.log2(SIZE_FACTORS), selected, 1)
+    assert abs(slope - 1) <= 0.05
 
 
 def test_a_network_of_two_scale_channels_stays_one(small, tmp_path):

@@ -10,10 +10,11 @@ import pytest
 from keras import layers
 
 from keras_gdrn.layers import GaussDerConv, ScaleChannels, SpatialSelection
-from tests.theory.assertions import assert_close, difference
-from tests.theory.images import AnalyticImage, sample
+from tests.theory.assertions import assert_close, difference, relative_error
+from tests.theory.images import AnalyticImage, natural_images, sample, twice
 from tests.theory.networks import (
     array,
+    feature_maps,
     keeping_only_the_last_statistics,
     random_channel,
     with_random_kernels,
@@ -27,9 +28,9 @@ IMAGES = [AnalyticImage(seed) for seed in range(4)]
 TO_TWICE = {0.5: 0.002, 1.0: 0.006, 2.0: 0.008}
 
 
-def images(factor=1.0, size=SIZE):
+def images(factor=1.0, size=SIZE, of=IMAGES, shift=0):
     size = round(factor * (size - 1)) + 1
-    return np.concatenate([sample(image, size, factor) for image in IMAGES])
+    return np.concatenate([sample(image, size, factor, shift) for image in of])
 
 
 def scores(network, sigma0, given, density: float | None = 1.0, training=False):
@@ -38,10 +39,12 @@ def scores(network, sigma0, given, density: float | None = 1.0, training=False):
     return array(layer(given, training=training))
 
 
-def normalized(density: float | None = 1.0, **options):
+def normalized(density: float | None = 1.0, given=None, **options):
+    """A network with the batch statistics of the images."""
+    given = images() if given is None else given
     network = random_channel(boundary="symmetric", **options)
     with keeping_only_the_last_statistics(network):
-        scores(network, 1.0, images(), density, training=True)
+        scores(network, 1.0, given, density, training=True)
     return network
 
 
@@ -71,9 +74,55 @@ def test_other_kinds_of_networks_are_scale_covariant(options):
     assert_close("at σ_0 = 1", error_to(normalized(**options), 1.0), 0.006)
 
 
-def test_between_powers_of_two():
-    # The size of an image is a whole number, 120 times this factor an even one.
-    assert_close("1.2 times", error_to(normalized(), 1.0, factor=1.2), 0.006)
+@pytest.mark.parametrize("factor", [2 ** (1 / 4), 1.2])
+def test_between_powers_of_two(factor):
+    assert_close(f"{factor:.2f} times", error_to(normalized(), 1.0, factor), 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "size", "options"),
+    [
+        (1, SIZE, {}),
+        (1, SIZE, {"order": 3}),
+        (3, 33, {"widths": (4, 4, 4), "ratio": 1.4}),
+        (3, 33, {"widths": (4, 4, 4), "ratio": 1.4, "order": 3}),
+    ],
+)
+def test_signals_and_volumes(dimensions, size, options):
+    of = [AnalyticImage(seed, dimensions, extent=size / 2) for seed in range(4)]
+    small, large = (images(factor, size, of) for factor in (1.0, 2.0))
+    shape = (*[None] * dimensions, 3)
+    network = normalized(given=small, input_shape=shape, **options)
+    expected = scores(network, 1.0, small)
+    error = difference(scores(network, 2.0, large), expected)
+    assert_close(f"{dimensions}-D", error, 0.005)
+    assert difference(scores(network, 1.0, large), expected) > 0.5
+
+
+# Images as rough as natural ones: at half a pixel, the details between pixels are those
+# of the spline, in the larger image those of the trigonometric polynomial.
+@pytest.mark.parametrize(
+    ("sigma0", "tolerance"), [(0.5, 0.25), (1.0, 0.025), (2.0, 0.04)]
+)
+def test_images_with_fine_details(sigma0, tolerance):
+    rough = [natural_images(SIZE, 0.5, seed=seed) for seed in range(4)]
+    small = np.concatenate(rough)
+    network = normalized(given=small)
+    large = scores(network, 2 * sigma0, twice(small))
+    assert_close("rough", difference(large, scores(network, sigma0, small)), tolerance)
+
+
+@pytest.mark.parametrize(("shift", "tolerance"), [((4, -8), 0.006), ((3, -5), 0.2)])
+def test_scaling_and_translation_together(shift, tolerance):
+    """Nearly exact for multiples of the largest step of the network's grids."""
+    network = feature_maps(normalized(widths=(8,) * 5))
+    moved = [2 * by for by in shift]
+    small = scores(network, 1.0, images())[:, 0]
+    large = scores(network, 2.0, images(2.0, shift=moved))[:, 0]
+    inside = range(30, SIZE - 30)  # f'(2 x + t) = f(x)
+    rows, columns = ([2 * i + by for i in inside] for by in moved)
+    small, large = small[:, 30:-30, 30:-30], large[:, rows][:, :, columns]
+    assert_close("moved", relative_error(large, small), tolerance)
 
 
 def any_layer():
