@@ -1,4 +1,3 @@
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,11 +6,18 @@ from keras import ops
 
 from keras_gdrn._checks import is_positive
 from keras_gdrn.layers._arguments import check_options
-from keras_gdrn.layers._calls import UnsupportedLayer, is_derivative_layer
+from keras_gdrn.layers._calls import UnsupportedLayer
+from keras_gdrn.layers._network import (
+    build_shape,
+    check_single_output,
+    check_takes,
+    contains,
+    serialized,
+    warn_unless_scaled,
+)
 from keras_gdrn.layers._on_grid import GridRun
 from keras_gdrn.layers._on_pixels import OnPixels
 from keras_gdrn.layers._plan import Plan
-from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -83,14 +89,14 @@ class ScaleChannels(keras.layers.Layer):
                 "`network` must be a Keras layer or model. "
                 f"Received: network={network!r} of type {type(network).__name__}"
             )
-        _check_single(getattr(network, "outputs", None), network)
+        check_single_output(getattr(network, "outputs", None), network)
         self.network = network
         self.sigma0 = _checked_scales(sigma0)
         self.density = _checked("density", density, "samples per sigma")
         self.receptive_field = _checked(
             "receptive_field", receptive_field, "standard deviations"
         )
-        if _has(network, ScaleChannels):
+        if contains(network, ScaleChannels):
             raise ValueError(
                 "`ScaleChannels` cannot be nested in another `ScaleChannels`. "
                 f"Received: network={network.name!r}, which applies one, for "
@@ -100,13 +106,13 @@ class ScaleChannels(keras.layers.Layer):
     def build(self, input_shape):
         input_shape = tuple(input_shape)
         if not self.network.built:
-            self.network.build(_build_shape(self.network, input_shape))
-        self._check_network_takes(input_shape)
+            self.network.build(build_shape(self.network, input_shape))
+        check_takes(self.network, input_shape)
         self.plan: Any = None  # the grids of the maps
         self._on_pixels: Any = None
         if self.density is None:
             self._on_pixels = self._evaluation(OnPixels, input_shape)
-            self._warn_unless_scaled()
+            warn_unless_scaled(self.network)
         else:
             how = self.density, self.receptive_field
             self.plan = self._evaluation(Plan, input_shape, *how)
@@ -154,31 +160,6 @@ class ScaleChannels(keras.layers.Layer):
     def _network_layers(self) -> list[int]:
         return [id(layer) for layer in self.network._flatten_layers()]
 
-    def _check_network_takes(self, input_shape: tuple) -> None:
-        expected = _built_for(self.network, len(input_shape))
-        pairs = zip(expected, input_shape, strict=False)
-        takes = [None in (known, given) or known == given for known, given in pairs]
-        channels_first = _channels_first(self.network)
-        channels = takes[1 if channels_first else -1]
-        if len(expected) != len(input_shape) or not channels:
-            raise ValueError(
-                f"`network` was built for inputs of shape {expected}: others must have "
-                "as many dimensions and channels. "
-                f"Received: network={self.network.name!r}, input_shape={input_shape}"
-            )
-
-    def _warn_unless_scaled(self) -> None:
-        layers = self.network._flatten_layers()
-        packages = {type(layer).__module__.partition(".")[0] for layer in layers}
-        # What a custom layer does at a scale is not known.
-        if packages <= {"keras", "keras_gdrn"} and not _has(self.network, GaussDerConv):
-            warnings.warn(
-                "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
-                f"its network {self.network.name!r} has none: its output is the same "
-                "at each initial scale.",
-                stacklevel=2,
-            )
-
     def compute_output_shape(self, input_shape):
         batch, *rest = self.network.compute_output_shape(input_shape)
         return (batch, len(self.sigma0), *rest)
@@ -186,13 +167,13 @@ class ScaleChannels(keras.layers.Layer):
     def compute_output_spec(self, inputs, training=None):
         # The network decides the dtype too: its last layer may have its own policy.
         output = self.network.compute_output_spec(inputs)
-        _check_single(output, self.network)
+        check_single_output(output, self.network)
         batch, *rest = output.shape
         return keras.KerasTensor((batch, len(self.sigma0), *rest), output.dtype)
 
     def get_config(self):
         config = super().get_config()
-        config["network"] = _serialized(self.network)
+        config["network"] = serialized(self.network)
         config["sigma0"] = list(self.sigma0)
         config["density"] = self.density
         config["receptive_field"] = self.receptive_field
@@ -208,59 +189,6 @@ class ScaleChannels(keras.layers.Layer):
             )
         network = keras.saving.deserialize_keras_object(config.pop("network"))
         return cls(network, **config)
-
-
-def _serialized(network) -> dict:
-    """The network's configuration, marked as shared when Keras saves it to a file.
-
-    Keras sets the mark when it serializes an object for the second time. This happens
-    here at once, because this configuration is copied before the next time.
-    """
-    config = keras.saving.serialize_keras_object(network)
-    keras.saving.serialize_keras_object(network)
-    return config
-
-
-def _check_single(outputs, network) -> None:
-    """Refuses several outputs, if they are known yet."""
-    count = len(keras.tree.flatten(outputs)) if outputs is not None else 1
-    if count != 1:
-        raise ValueError(
-            "`network` must have one output: make a `ScaleChannels` for each, of "
-            "`keras.Model(network.inputs, network.outputs[i])`, which share their "
-            f"weights. Received: network={network.name!r} with {count} outputs"
-        )
-
-
-def _has(network, kind: type) -> bool:
-    """Whether the network, or a layer anywhere in it, is of this kind."""
-    return any(isinstance(layer, kind) for layer in network._flatten_layers())
-
-
-def _built_for(network, rank: int) -> tuple:
-    """Shape of the inputs of a network that has been built, as far as it is known."""
-    shape = getattr(network, "input_shape", None)  # a model's
-    if shape is not None:
-        return shape
-    spec = keras.tree.flatten(network.input_spec or keras.InputSpec())[0]
-    rank = spec.ndim or rank
-    sizes = {axis % rank: size for axis, size in spec.axes.items()}
-    return tuple(sizes.get(axis) for axis in range(rank))
-
-
-def _build_shape(network, input_shape: tuple) -> tuple:
-    """The shape to build with, without sizes if the layer would refuse a large σ."""
-    if not is_derivative_layer(network):
-        return input_shape
-    unknown = (None,) * (len(input_shape) - 2)
-    if _channels_first(network):
-        return (*input_shape[:2], *unknown)
-    return (input_shape[0], *unknown, input_shape[-1])
-
-
-def _channels_first(network) -> bool:
-    found = (getattr(layer, "data_format", None) for layer in network._flatten_layers())
-    return "channels_first" in found
 
 
 def _scales_apart(outputs, scales: int):

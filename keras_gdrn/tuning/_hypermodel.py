@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,11 @@ from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
 from keras_gdrn.training._model import make_variables
 from keras_gdrn.tuning._search_space import SearchSpace
+from keras_gdrn.tuning._validation_data import (
+    at_one,
+    check_objective,
+    training_and_tests,
+)
 
 
 def parameters(model: keras.Model) -> int:
@@ -160,11 +165,11 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         options |= {"seed": seed, "out": out, "callbacks": [*callbacks, note]}
         fixed = {} if batch_size is None else {"batch_size": batch_size}
         try:
-            data, tests = _data(x, y, validation_data, validation_split)
+            data, tests = training_and_tests(x, y, validation_data, validation_split)
             check_datasets(model, tests)
-            _check_objective(callbacks, tests)
+            check_objective(callbacks, tests)
             if any(getattr(c, "monitor", "").startswith("val_") for c in callbacks):
-                options["validation_data"] = _at_one(tests)
+                options["validation_data"] = at_one(tests)
             epochs = epochs or self.base_recipe.epochs
             stages = self._stages(hp, epochs, initial_epoch, fixed)
             train_in_stages(model, stages, data, **options)
@@ -176,8 +181,8 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         objectives = {"val_mean_accuracy": float(np.mean(found.accuracies))}
         objectives["val_min_accuracy"] = float(min(found.accuracies))
         if 1.0 in tests:
-            at_one = list(found.factors).index(1.0)
-            objectives["val_accuracy"] = float(found.accuracies[at_one])
+            index = list(found.factors).index(1.0)
+            objectives["val_accuracy"] = float(found.accuracies[index])
         return {"parameters": parameters(model), **objectives}
 
     def _stages(
@@ -198,56 +203,6 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 recipe = replace(recipe, learning_rate=rate, warmup_epochs=0)
             stages.append(Stage("all_channels", recipe))
         return stages
-
-
-def _data(
-    x: Any, y: Any, validation_data: Any, share: float
-) -> tuple[Any, Mapping[float, Any]]:
-    """Training data as `train_in_stages` takes them, and test data by size factor."""
-    data = x if y is None else (x, y)
-    if not share and validation_data is not None:
-        is_by_factor = isinstance(validation_data, Mapping)
-        return data, validation_data if is_by_factor else {1.0: validation_data}
-    is_pair = isinstance(data, tuple) and len(data) == 2
-    count = len(data[1]) if is_pair else 0
-    kept = math.floor(count * (1 - share))
-    if validation_data is not None or not 0 < kept < count:
-        raise ValueError(
-            "Either `validation_data` or `validation_split` must be given. A split of "
-            "arrays (images, labels) must leave images to train and to validate on. "
-            f"Received: validation_split={share!r} of "
-            f"{f'{count} images' if is_pair else f'a {type(data).__name__}'} and "
-            f"{'no' if validation_data is None else 'also'} validation_data"
-        )
-    images, labels = data
-    return (images[:kept], labels[:kept]), {1.0: (images[kept:], labels[kept:])}
-
-
-def _at_one(tests: Mapping[float, Any]) -> Any:
-    if 1.0 not in tests:
-        raise ValueError(
-            "`validation_data` must have images of size factor 1 for a callback that "
-            'monitors "val_accuracy" or "val_loss". '
-            f"Received: size factors {sorted(tests)}"
-        )
-    return tests[1.0]
-
-
-def _check_objective(
-    callbacks: Sequence[keras.callbacks.Callback], tests: Mapping[float, Any]
-) -> None:
-    """Refuses an objective that no trial returns, before the first trial."""
-    known = {"parameters", "val_mean_accuracy", "val_min_accuracy"}
-    known |= {"val_accuracy"} if 1.0 in tests else set()
-    for callback in callbacks:  # a callback of Keras Tuner has it
-        objective = getattr(callback, "objective", None)
-        for part in getattr(objective, "objectives", [objective]):
-            name = getattr(part, "name", None)
-            if name is not None and name not in known:
-                raise ValueError(
-                    f"`objective` must be one of {sorted(known)}, for validation at "
-                    f"size factors {sorted(tests)}. Received: objective={name!r}"
-                )
 
 
 def pass_through(
