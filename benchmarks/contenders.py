@@ -12,7 +12,21 @@ from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
 # Private, so that networks of the layers here differ from the package's only in how a
 # layer is evaluated.
 from keras_gdrn.layers._batch_normalization import batch_normalization
-from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.models import ARCHITECTURES, gauss_der_resnet
+
+# The network of STIR, for objects at any position, and all others by name.
+PRESETS = {
+    "anywhere": dataclasses.replace(
+        ARCHITECTURES["digits"],
+        input_shape=(64, 64, 1),
+        classes=36,
+        widths=(12, 16, 24, 32),
+        ratio=1.35,
+        sigma0=tuple(2 ** (k / 2) for k in range(-2, 4)),
+        spatial_selection="max",
+    ),
+    **ARCHITECTURES,
+}
 
 INDICES = kernels.multi_indices(2, 2)
 EPSILON = 5e-3  # of truncation, as in the paper

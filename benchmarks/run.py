@@ -12,7 +12,6 @@ what it holds before the network is built.
 """
 
 import argparse
-import dataclasses
 import os
 import time
 
@@ -37,25 +36,12 @@ LAYERS = {
 }
 DENSE_UP_TO = 2.0  # they take minutes at coarser scales
 ONE = "one pass of 3×3"
-# The network of STIR, for objects at any position, and all others by name.
-PRESETS = {
-    "anywhere": dataclasses.replace(
-        ARCHITECTURES["digits"],
-        input_shape=(64, 64, 1),
-        classes=36,
-        widths=(12, 16, 24, 32),
-        ratio=1.35,
-        sigma0=tuple(2 ** (k / 2) for k in range(-2, 4)),
-        spatial_selection="max",
-    ),
-    **ARCHITECTURES,
-}
 # The same names for every preset and batch.
 NETWORKS = list(contenders.network_contenders(ARCHITECTURES["digits"], batch=1))
 
 
 def network_step(name: str, arguments):
-    preset = PRESETS[arguments.preset]
+    preset = contenders.PRESETS[arguments.preset]
     build, images = contenders.network_contenders(preset, arguments.batch)[name]
     model = build()
     shape = (images, *model.input_shape[1:])
@@ -127,7 +113,7 @@ def parsed_arguments():
     add, count = parser.add_argument, positive(int)
     add("what", nargs="?", default="all", choices=PARTS)
     add("--xla", action="store_true", help="compile with XLA")
-    add("--preset", choices=PRESETS, default="rescaled_cifar10")
+    add("--preset", choices=contenders.PRESETS, default="rescaled_cifar10")
     add("--inference", action="store_true", help="predict instead of train")
     names = {"nargs": "+", "choices": NETWORKS}
     add("--name", **names, help="only these networks; ratios to the first")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn import data, training, tuning
-from keras_gdrn.models import ARCHITECTURES, list_presets
+from keras_gdrn.models import ARCHITECTURES
 from keras_gdrn.models._architectures import OF_THE_PAPER
 from tests._pages import code, page
 
@@ -127,16 +127,6 @@ def test_a_recipe_for_plain_keras():
     names = {"keras": keras}
     exec(short(RECIPE.replace('("digits")', '("digits", widths=(4,))')), names)
     assert len(names["model"].history.epoch) == 1
-
-
-def test_results_of_readme_have_a_record():
-    """Accuracies of the trained network of CIFAR-10 are those of its card."""
-    card = list_presets()["cifar10"].accuracy
-    for factor, size in (("0.5", "half"), ("1", "the"), ("2", "twice")):
-        (row,) = re.findall(
-            rf"^\| CIFAR-10, objects of {size}.*$", page("README"), re.M
-        )
-        assert f"{100 * card[factor]:.1f}" in row, row
 
 
 def test_the_functional_model():

@@ -1,0 +1,80 @@
+"""What a program for a GPU costs is read from its text."""
+
+# ruff: noqa: E501
+import importlib.util
+import sys
+
+import pytest
+
+from tests._commands import ROOT
+
+PROGRAM = """
+HloModule jit_step
+
+%inner (a: bf16[8,64], b: bf16[64,16]) -> f32[8,16] {
+  %a = bf16[8,64]{1,0} parameter(0)
+  %b = bf16[64,16]{1,0} parameter(1)
+  ROOT %dot.1 = f32[8,16]{1,0} dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+%body (s: (f32[8,16])) -> (f32[8,16]) {
+  %s = (f32[8,16]{1,0}) parameter(0)
+  %x = f32[8,16]{1,0} get-tuple-element(%s), index=0
+  %copy.3 = f32[8,16]{1,0} copy(%x)
+  ROOT %t = (f32[8,16]{1,0}) tuple(%copy.3)
+}
+
+ENTRY %main (p: bf16[8,64], q: bf16[64,16], i: bf16[2,9,9,3], k: bf16[3,3,3,4]) -> f32[8,16] {
+  %p = bf16[8,64]{1,0} parameter(0)
+  %q = bf16[64,16]{1,0} parameter(1)
+  %i = bf16[2,9,9,3]{3,2,1,0} parameter(2)
+  %k = bf16[3,3,3,4]{3,2,1,0} parameter(3)
+  %gemm_fusion.7 = f32[8,16]{1,0} fusion(%p, %q), kind=kCustom, calls=%inner, metadata={op_name="jit(f)/transpose(jvp)/dot_general"}
+  %cudnn-conv = (bf16[2,7,7,4]{3,2,1,0}, u8[0]{0}) custom-call(%i, %k), window={size=3x3}, dim_labels=b01f_01io->b01f, custom_call_target="__cudnn$convForward", metadata={op_name="jit(f)/conv"}
+  %start = (f32[8,16]{1,0}) tuple(%gemm_fusion.7)
+  %loop = (f32[8,16]{1,0}) while(%start), condition=%body, body=%body, backend_config={"known_trip_count":{"n":"5"}}
+  ROOT %out = f32[8,16]{1,0} get-tuple-element(%loop), index=0
+}
+"""
+
+
+@pytest.fixture
+def program():
+    path = ROOT / "benchmarks" / "gpu" / "program.py"
+    spec = importlib.util.spec_from_file_location("program", path)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "program", module)
+        spec.loader.exec_module(module)
+        yield module
+
+
+def test_bytes_and_operations_of_each_kernel(program):
+    product, convolution, copy = program.kernels(PROGRAM)
+    assert (product.kind, product.source) == (
+        "product, gemm fusion",
+        "backward dot_general",
+    )
+    assert product.bytes == 2 * (8 * 64 + 64 * 16) + 4 * 8 * 16
+    assert product.operations == 2 * 8 * 16 * 64
+    assert convolution.kind == "__cudnn$convForward"
+    outputs = 2 * 7 * 7 * 4
+    assert convolution.bytes == 2 * (2 * 9 * 9 * 3 + 3 * 3 * 3 * 4 + outputs)
+    assert convolution.operations == 2 * outputs * 9 * 3
+    assert (copy.kind, copy.times) == ("copy", 5)
+
+
+def test_the_bound_is_the_longest_of_launch_memory_and_arithmetic(program):
+    def seconds(moved, operations, dtype="bf16", times=1):
+        kernel = program.Kernel("", "", "", moved, operations, dtype, times)
+        return kernel.seconds
+
+    assert seconds(1, 1) == program.LAUNCH
+    assert seconds(program.BANDWIDTH, 1) == 1
+    assert seconds(1, program.PEAK["bf16"]) == 1
+    assert seconds(1, program.PEAK["bf16"], "f32", times=3) == 6
+
+
+def test_another_text_is_refused(program):
+    with pytest.raises(ValueError, match="optimized program of XLA"):
+        program.kernels("module @jit_step {}")

@@ -1,0 +1,83 @@
+"""Every number in the README's tables is that of a record, or follows from one."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from keras_gdrn.models import list_presets
+from tests._commands import ROOT
+from tests._pages import page
+
+RESULTS = ROOT / "results"
+
+
+def record(path):
+    return json.loads((RESULTS / path).read_text(encoding="utf-8"))
+
+
+def row(of, text) -> list[float]:
+    """The first number of each cell, in the first row that begins so."""
+    line, *_ = re.findall(rf"^\| *{re.escape(of)}.*$", text, re.M)
+    cells = line.strip("| ").split(" | ")[1:]
+    numbers = [re.findall(r"\d+\.\d+", cell) for cell in cells]
+    return [float(found[0]) for found in numbers if found]
+
+
+def stir(data):
+    runs = [record(f"stir/{data}-1-seed{seed}.json") for seed in range(3)]
+    return 100 * np.mean([run["accuracies"] for run in runs])
+
+
+def plain_resnet(factor):
+    run = record("cifar10_plain/large/results.json")
+    (accuracies,) = run["accuracies"].values()
+    return 100 * accuracies[run["factors"].index(factor)]
+
+
+@pytest.mark.parametrize("data", ["emoji", "mnist"])
+def test_stir(data):
+    name = {"emoji": "STIR emoji", "mnist": "STIR MNIST"}[data]
+    ours, published = row(name, page("README"))
+    assert ours == round(stir(data), 1)
+    columns = row(f"{data}, 17 to 32", page("docs/results/stir"))
+    assert columns[0] == ours
+    assert columns[2] == published
+
+
+def test_digits():
+    table = page("docs/results/peers").split("`cluttered`:")[0]
+    ours, plain = row("digits, trained at one size", page("README"))
+    assert ours == row("six scale channels (`gauss_der`)", table)[-2]
+    assert plain == row("plain CNN |", table)[-2]
+    resized = row("plain CNN, resized copies", table)[-2]
+    assert f"(digits {resized} %, here {ours})" in page("README")
+
+
+@pytest.mark.parametrize(
+    ("factor", "objects"), [(0.5, "half"), (1.0, "the training"), (2.0, "twice")]
+)
+def test_cifar10(factor, objects):
+    ours, plain = row(f"CIFAR-10, objects of {objects}", page("README"))
+    assert ours == round(100 * list_presets()["cifar10"].accuracy[f"{factor:g}"], 1)
+    assert plain == round(plain_resnet(factor), 1)
+
+
+@pytest.mark.parametrize(
+    ("objects", "step"),
+    [
+        ("centered objects", "training, `rescaled_cifar10`"),
+        ("objects at any position", "training, objects at any position"),
+    ],
+)
+def test_speed(objects, step):
+    """Ratios to one pass and to six, from the ratios to six of the measured steps."""
+    costs = page("docs/how_a_layer_is_evaluated")
+    *ours, one_pass = row(step, costs)
+    (line,) = re.findall(rf"^\| {objects}.*$", page("README"), re.M)
+    stated = [float(x) for x in re.findall(r"\d+\.\d+", line)]
+    for found, expected, digits in zip(
+        stated, [x / one_pass for x in ours] + ours, (1, 1, 2, 2), strict=True
+    ):
+        assert found == pytest.approx(expected, abs=0.51 * 10**-digits)
