@@ -15,7 +15,7 @@ release = version = keras_gdrn.__version__
 
 sys.path.insert(0, str(Path(__file__).parent))  # mathml.py
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
-extensions += ["sphinx_copybutton"]
+extensions += ["sphinx_copybutton", "sphinx_inline_tabs"]
 html_math_renderer = "mathml"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3

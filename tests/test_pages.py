@@ -129,6 +129,13 @@ def test_a_recipe_for_plain_keras():
     assert len(names["model"].history.epoch) == 1
 
 
+def test_several_devices_by_plain_keras():
+    _, on_tensorflow, _ = code("docs/devices")
+    names = dict(zip(("images", "labels"), random_images(8, (40, 40, 1)), strict=True))
+    exec(on_tensorflow.replace('("digits")', '("digits", widths=(4,))'), names)
+    assert len(names["model"].history.epoch) == 1
+
+
 def test_the_functional_model():
     names = {}
     exec(BUILD, names)

@@ -100,8 +100,7 @@ def _differences_combined(layer, x, sigma, stride: int, gain=None):
     stencils = kernels.derivative_stencils(layer.indices)
     if not layer.separable:
         kernel = _combined(stencils, _normalized(layer, last, sigma, x.dtype))
-        y = ops.conv(x, kernel, stride, "valid", "channels_last")
-        return ops.cast(y, layer.compute_dtype)
+        return ops.cast(_conv(x, kernel, stride), layer.compute_dtype)
     jet = _normalized(layer, layer.depthwise_kernel, sigma, x.dtype)
     kernel = _combined(stencils, jet)
     y = _depthwise_conv(x, kernel, stride)
@@ -168,6 +167,14 @@ def _channels_mixed(layer, y, kernel):
         y = y + ops.cast(layer.depthwise_bias, y.dtype)
     y = ops.cast(y, layer.compute_dtype)
     return ops.matmul(y, ops.cast(kernel, y.dtype))
+
+
+def _conv(x, kernel, stride: int) -> Any:
+    """Convolution, also of a batch without images, which Keras 3.13 refuses."""
+    if x.shape[0] != 0:
+        return ops.conv(x, kernel, stride, "valid", "channels_last")
+    one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
+    return _conv(one, kernel, stride)[:0]
 
 
 def _depthwise_conv(x, kernel, stride: int) -> Any:
