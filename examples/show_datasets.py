@@ -2,21 +2,28 @@
 
     python examples/show_datasets.py --dataset digits
     python examples/show_datasets.py --dataset cifar10 --download --out pictures
+    python examples/show_datasets.py --dataset stl10 --h5 FOLDER
+    python examples/show_datasets.py --kernels
 
-writes <dataset>.png to the folder `--out`.
+writes <dataset>.png to the folder `--out`, the last one kernels.png: the derivatives of
+the Gaussian up to order 3 at two scales, of which all filters are made (Sec. 3.1).
 """
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+sys.path.append(str(Path(__file__).parent / "paper"))  # images
+
 import numpy as np
+from images import Source
 
 from keras_gdrn.commands import errors_in_one_line, save_figure
-from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled_arrays
-from keras_gdrn.visualization import plot_image_grid, size_label
+from keras_gdrn.data import DATASETS, SIZE_FACTORS
+from keras_gdrn.visualization import plot_basis_kernels, plot_image_grid, size_label
 
 # Images; enough to find each class of any data set.
 SEARCHED = 200
@@ -27,32 +34,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dataset", choices=list(DATASETS), required=True)
-    parser.add_argument("--data-dir", help="directory of TensorFlow Datasets")
-    parser.add_argument("--download", action="store_true", help="if needed")
-    parser.add_argument("--out", type=Path, default=Path("runs/datasets"))
+    add = parser.add_argument
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--dataset", choices=list(DATASETS))
+    what.add_argument("--kernels", action="store_true")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--download", action="store_true", help="if needed")
+    add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
+    add("--out", type=Path, default=Path("runs/datasets"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"{options.dataset}.png"
-    where = {"data_dir": options.data_dir, "download": options.download}
-    save_figure(collage(options.dataset, **where), path)
+    if options.kernels:
+        name, figure = "kernels", plot_basis_kernels((1.0, 4.0), order=3)
+    else:
+        source = Source(options.data_dir, options.download, options.h5)
+        name, figure = options.dataset, collage(options.dataset, source)
+    path = options.out / f"{name}.png"
+    save_figure(figure, path)
     print(f"Wrote {path}")
 
 
-def collage(dataset: str, **where):
+def collage(dataset: str, source: Source):
     """Training images, test images twice as large, and one test image at all sizes."""
     names = DATASETS[dataset].class_names
     rows, first = [], {}
     for split, factor in (("train", 1.0), ("test", 2.0)):
-        images, labels = rescaled_arrays(
-            dataset, split, factor, limit=SEARCHED, **where
-        )
+        images, labels = source.arrays(dataset, split, factor, SEARCHED)
         first = {name: int(np.argmax(labels == k)) for k, name in enumerate(names)}
         rows.append([(name, images[index]) for name, index in first.items()])
     index = first.get("cat", 0)  # a cat, as in the paper's figure
     at_sizes = []
     for factor in SIZE_FACTORS:
-        images, _ = rescaled_arrays(dataset, "test", factor, limit=index + 1, **where)
+        images, _ = source.arrays(dataset, "test", factor, index + 1)
         at_sizes.append((size_label(factor), images[index]))
     return plot_image_grid([*rows, at_sizes])
 

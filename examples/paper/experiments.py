@@ -51,9 +51,16 @@ def _add(
     how: Recipe | tuple[Stage, ...],
     **options,
 ) -> None:
-    """Adds an experiment with stages, or with one recipe for all scale channels."""
+    """Adds an experiment with stages, or with one recipe for all scale channels.
+
+    One scale channel with central selection gets the package's own last layer: with
+    the paper's weights, He's, it may lose classes.
+    """
     if isinstance(how, Recipe):
         how = (Stage("training", how, network.sigma0),)
+    begins_with_one = len(how[0].sigma0 or network.sigma0) == 1
+    if begins_with_one and network.spatial_selection == "center":
+        network = replace(network, head_initializer="positive")
     EXPERIMENTS[name] = Experiment(what, dataset, network, how, **options)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_gdrn.data import DATASETS, read_h5, rescale, rescaled
+from keras_gdrn.data import DATASETS, read_h5, rescale, rescaled, rescaled_arrays
 
 # A split, a size factor and a canvas.
 Part = tuple[str, float, int | tuple[int, int]]
@@ -31,6 +31,15 @@ class Source:
             return rescaled(dataset, split, factor, **where, **options)
         canvas, limit = options.get("canvas"), options.get("limit")
         return from_h5(self.folder(dataset), dataset, split, factor, canvas, limit)
+
+    def arrays(
+        self, dataset: str, split: str, factor: float, limit: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first images and labels, as `rescaled_arrays`."""
+        if self.h5:
+            return self.data(dataset, split, factor, limit=limit)
+        where = {"data_dir": self.data_dir, "download": self.download}
+        return rescaled_arrays(dataset, split, factor, limit=limit, **where)
 
     def folder(self, dataset: str) -> Path:
         own = self.h5 / dataset

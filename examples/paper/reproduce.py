@@ -165,7 +165,7 @@ def parse() -> argparse.Namespace:
     text = "half-width of windows, in standard deviations; or: whole"
     half_width = number_or(positive(float), whole=None)
     add("--receptive-field", type=half_width, metavar="Q", **own, help=text)
-    text = "the paper's: he_uniform; with positive, one channel keeps all classes"
+    text = "the paper's: he_uniform; with positive, one channel loses no class"
     add("--head-initializer", choices=HEAD_INITIALIZERS, **own, help=text)
     add("--widths", nargs="+", type=count, metavar="N", **own, help="stem and blocks")
     add("--canvas", type=count, help="side of the training images in pixels")

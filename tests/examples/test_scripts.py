@@ -65,17 +65,30 @@ def test_a_data_set_is_shown(script, main, tmp_path, monkeypatch):
     assert len(twice) == 10 and len(sizes) == 9
 
 
+def test_kernels_and_files_of_the_authors_are_shown(script, main, tmp_path):
+    module = script("show_datasets")
+    main(module, "--kernels", "--out", "here")
+    assert (tmp_path / "here/kernels.png").stat().st_size > 10_000
+    with pytest.raises(SystemExit, match="one HDF5 file in h5"):
+        main(module, "--dataset", "digits", "--h5", "h5")
+
+
 def test_a_look_inside(script, main, small, tmp_path, monkeypatch):
     module = script("look_inside")
     plot = mock.Mock(wraps=module.plot_activation_maps)
     monkeypatch.setattr(module, "plot_activation_maps", plot)
     monkeypatch.setattr(module, "SEARCHED", 20)
-    main(module, "model.keras", "--classes", 7, 3, "--out", ".")
+    main(module, "model.keras", "--classes", 7, 3, "--factor", 1, "--out", ".")
     assert plot.call_args.kwargs == {"names": ["3"]}
     pictures = ("activation_maps.png", "effective_filters.png")
     assert all((tmp_path / picture).stat().st_size > 5000 for picture in pictures)
-    with pytest.raises(SystemExit, match="recognizes no --classes"):
-        main(module, "model.keras", "--classes", 7, "--out", ".")
+    with pytest.raises(SystemExit, match="recognizes no image of `--classes`"):
+        main(module, "model.keras", "--classes", 7, "--factor", 1, "--out", ".")
+    with pytest.raises(SystemExit, match="must be from 1 to"):
+        main(module, "model.keras", "--layers", 99)
+    network = module.only_layer(module.from_preset("digits"), module.ScaleChannels)
+    filters = module.filters_of(network.network, [2, 10])
+    assert list(filters) == ["2: block1.conv1", "10: head"]
 
 
 def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch):
