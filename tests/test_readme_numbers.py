@@ -81,3 +81,13 @@ def test_speed(objects, step):
         stated, [x / one_pass for x in ours] + ours, (1, 1, 2, 2), strict=True
     ):
         assert found == pytest.approx(expected, abs=0.51 * 10**-digits)
+
+
+def test_counts_of_a_step_on_a_gpu():
+    for name, counts in record("gpu/bound.json")["counts"].items():
+        (line,) = re.findall(
+            rf"^\| {name}.*$", page("docs/how_a_layer_is_evaluated"), re.M
+        )
+        kernels, moved, bound = line.strip("| ").split(" | ")[1:]
+        stated = {"kernels": int(kernels), "GB": float(moved), "ms": float(bound)}
+        assert stated == {unit: counts[unit] for unit in stated}
