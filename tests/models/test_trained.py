@@ -3,9 +3,11 @@
 import dataclasses
 import errno
 import hashlib
+import re
 import shutil
 import sys
 import types
+from pathlib import Path
 
 import h5py
 import keras
@@ -205,6 +207,15 @@ def test_full_disk_leaves_the_network_that_was_there(small, tmp_path, monkeypatc
     assert copied
     after = {path: path.read_bytes() for path in (tmp_path / "pets").iterdir()}
     assert after == before
+
+
+@of_files
+@pytest.mark.parametrize("name", list_presets())
+def test_an_older_keras_knows_all_options(name):
+    """Keras 3.15 writes some that Keras 3.13 refuses."""
+    folder = Path(_from_preset.__file__).parent / "trained" / name
+    config = (folder / "config.json").read_text(encoding="utf-8")
+    assert not re.search(r'"(renorm\w*|input_axes|output_axes)"', config)
 
 
 @of_files
