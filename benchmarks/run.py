@@ -8,8 +8,8 @@
     KERAS_BACKEND=jax python benchmarks/run.py one --name GaussDerResNet
 
 Ratios are medians over interleaved pairs within one process and can be compared between
-machines; seconds cannot. Layers are timed on TensorFlow. Peak memory is that of a process that runs nothing else,
-minus what it holds before the network is built.
+machines; seconds cannot. Layers are timed on TensorFlow. Peak memory is that of a
+process that runs nothing else, minus what it holds before the network is built.
 """
 
 import argparse
