@@ -29,6 +29,7 @@ PRESETS = {
 }
 
 INDICES = kernels.multi_indices(2, 2)
+ONE = "one pass of 3×3"
 EPSILON = 5e-3  # of truncation, as in the paper
 
 
@@ -109,7 +110,7 @@ def network_contenders(settings, batch: int) -> dict:
         "on whole maps": (lambda: gauss_der_resnet(**whole), batch),
         "on the pixels": (lambda: gauss_der_resnet(**pixels), batch),
         "paper's scheme": (lambda: paper_network(settings), batch),
-        "one pass of 3×3": (lambda: plain_network(settings), batch),
+        ONE: (lambda: plain_network(settings), batch),
     }
 
 

@@ -36,7 +36,6 @@ LAYERS = {
     "dense kernels": contenders.DenseConv,
 }
 DENSE_UP_TO = 2.0  # they take minutes at coarser scales
-ONE = "one pass of 3×3"
 # The same names for every preset and batch.
 NETWORKS = list(contenders.network_contenders(ARCHITECTURES["digits"], batch=1))
 
@@ -81,7 +80,7 @@ def benchmark_network(arguments) -> None:
     steps = {name: network_step(name, arguments) for name in names}
     seconds = measure.interleaved(steps, arguments.repeats)
     ratio = measure.ratios(seconds, names[0])
-    one = measure.ratios(seconds, ONE) if ONE in names else {}
+    one = measure.ratios(seconds, contenders.ONE) if contenders.ONE in names else {}
     print_header("network", "step", "ratio", "to one pass")
     for name in names:
         to_one = f"{one[name]:.2f}" if one else "–"

@@ -109,6 +109,15 @@ def with_network(experiment: Experiment, **changes) -> Experiment:
     return replace(experiment, network=replace(experiment.network, **changes))
 
 
+def with_batch_size(experiment: Experiment, size: int) -> Experiment:
+    """The experiment with batches of this size in all stages."""
+    stages = (
+        replace(stage, recipe=replace(stage.recipe, batch_size=size))
+        for stage in experiment.stages
+    )
+    return replace(experiment, stages=tuple(stages))
+
+
 def _reduced(full: Experiment, small: Small) -> Experiment:
     network = full.network
     # A plain network averages over the canvas, so training needs that of the test.

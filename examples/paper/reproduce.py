@@ -37,7 +37,7 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
-from budgets import BUDGETS, with_network, within
+from budgets import BUDGETS, with_batch_size, with_network, within
 from experiments import EXPERIMENTS, Experiment
 from figures import FIGURES, draw, listing
 from images import Source
@@ -118,6 +118,8 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
             print(f"This run is complete; its results are in {out}")
             return
         print(f"{name}, in {out}")
+        if options.batch_size:
+            print("With --batch-size, this training departs from the paper's.")
         run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
 
 
@@ -137,6 +139,8 @@ def chosen(name: str, options: argparse.Namespace) -> Experiment:
     if options.canvas:
         channels = experiment.network.input_shape[-1]
         changes["input_shape"] = (options.canvas, options.canvas, channels)
+    if options.batch_size:
+        experiment = with_batch_size(experiment, options.batch_size)
     return with_network(experiment, **changes)
 
 
@@ -169,6 +173,8 @@ def parse() -> argparse.Namespace:
     add("--head-initializer", choices=HEAD_INITIALIZERS, **own, help=text)
     add("--widths", nargs="+", type=count, metavar="N", **own, help="stem and blocks")
     add("--canvas", type=count, help="side of the training images in pixels")
+    text = "images in a batch, for less memory; the result departs from the paper's"
+    add("--batch-size", type=count, metavar="N", help=text)
     add("--mixed-precision", choices=("float16", "bfloat16"))
     devices = number_or(int, all="all")
     text = "number of GPUs to train on, or all"

@@ -111,9 +111,12 @@ def test_options_replace_what_the_budget_says(
     module.run = mock.Mock()
     monkeypatch.setattr(module.Source, "look_up", lambda *_: "")
     others = "--head-initializer he_uniform --density pixels --canvas 28 --widths 4 6 6"
+    others += " --batch-size 5"
     command = f"mnist --out run --receptive-field {extent} {others}"
     reproduce(*command.split())
-    network = json.loads(json.dumps(vars(module.run.call_args.args[1].network)))
+    experiment = module.run.call_args.args[1]
+    assert {stage.recipe.batch_size for stage in experiment.stages} == {5}
+    network = json.loads(json.dumps(vars(experiment.network)))
     wanted = {"receptive_field": expected, "head_initializer": "he_uniform"}
     wanted |= {"density": None, "input_shape": [28, 28, 1], "widths": [4, 6, 6]}
     assert wanted.items() <= network.items()
