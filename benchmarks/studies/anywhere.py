@@ -120,7 +120,7 @@ def main() -> None:
     add, whole = parser.add_argument, positive(int)
     add("name", choices=("digits", "mnist", "cifar10"))
     add("--selection", choices=("center", "max"), default="max")
-    add("--density", type=positive(float), default="kept", help="the preset's")
+    add("--density", type=positive(float), help="by default the preset's")
     add("--canvas", type=whole, help="side of training images; by default the preset's")
     add("--epochs", type=int, default=2, help="of one scale channel; may be 0")
     add("--joint-epochs", type=whole, default=1, help="of all channels")
@@ -134,6 +134,7 @@ def main() -> None:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="by default runs/<name of the result>")
     options = parser.parse_args()
+    options.density = options.density or "kept"
     options.out = options.out or Path("runs") / named(options)
     keras.utils.set_random_seed(options.seed)
     changed = {"spatial_selection": options.selection, "density": options.density}

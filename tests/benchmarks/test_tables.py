@@ -62,7 +62,7 @@ def test_a_network_learns_to_look_elsewhere(table_of, tmp_path, monkeypatch):
     little = ("--epochs", 1, "--limit", 4, "--joint-limit", 2, "--test-limit", 2)
     little += ("--joint-epochs", 2, "--canvas", 36, "--dtype", "mixed_bfloat16")
     table = table_of("studies/anywhere.py", "digits", *little, "--out", tmp_path)
-    assert [name for name, *_ in table] == ["center", "maximum", "trained on"]
+    assert [name for name, *_ in table] == ["preset", "changed", "trained further"]
     for _, *row in table:
         assert len(row) == 3 + 4
         assert row[1] == row[3]  # not moved, at the size of training

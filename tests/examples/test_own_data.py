@@ -53,7 +53,7 @@ def photos(tmp_path):
 
 def test_from_a_folder_to_answers(own_data, script, main, photos, tmp_path):
     printed = main(own_data, *SMALL, "--out", "first")
-    assert re.search(r"Test on the \d images .*\| accuracy \|", printed, re.S)
+    assert re.search(r"Test on the \d held-out images.*\| accuracy \|", printed, re.S)
     for picture in ("scale_generalization.png", "scale_selection.png"):
         assert (tmp_path / "first" / picture).stat().st_size > 1000
     model = keras.saving.load_model(tmp_path / "first/model.keras")

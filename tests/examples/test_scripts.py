@@ -51,8 +51,8 @@ def test_a_network_is_tested(script, main, small, tmp_path):
     assert all((tmp_path / "found" / p).stat().st_size > 1000 for p in PICTURES)
 
 
-def test_a_data_set_is_shown(script, main, tmp_path, monkeypatch):
-    module = script("show_datasets")
+def test_a_data_set_is_shown(paper, main, tmp_path, monkeypatch):
+    module = paper("show_datasets")
     plot = mock.Mock(wraps=module.plot_image_grid)
     monkeypatch.setattr(module, "plot_image_grid", plot)
     main(module, "--dataset", "digits", "--out", "here")
@@ -65,16 +65,16 @@ def test_a_data_set_is_shown(script, main, tmp_path, monkeypatch):
     assert len(twice) == 10 and len(sizes) == 9
 
 
-def test_kernels_and_files_of_the_authors_are_shown(script, main, tmp_path):
-    module = script("show_datasets")
+def test_kernels_and_files_of_the_authors_are_shown(paper, main, tmp_path):
+    module = paper("show_datasets")
     main(module, "--kernels", "--out", "here")
     assert (tmp_path / "here/kernels.png").stat().st_size > 10_000
     with pytest.raises(SystemExit, match="one HDF5 file in h5"):
         main(module, "--dataset", "digits", "--h5", "h5")
 
 
-def test_a_look_inside(script, main, small, tmp_path, monkeypatch):
-    module = script("look_inside")
+def test_a_look_inside(paper, main, small, tmp_path, monkeypatch):
+    module = paper("look_inside")
     plot = mock.Mock(wraps=module.plot_activation_maps)
     monkeypatch.setattr(module, "plot_activation_maps", plot)
     monkeypatch.setattr(module, "SEARCHED", 20)

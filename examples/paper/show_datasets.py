@@ -1,9 +1,9 @@
 """Draws a rescaled data set: all classes at two size factors, one at all factors.
 
-    python examples/show_datasets.py --dataset digits
-    python examples/show_datasets.py --dataset cifar10 --download --out pictures
-    python examples/show_datasets.py --dataset stl10 --h5 FOLDER
-    python examples/show_datasets.py --kernels
+    python examples/paper/show_datasets.py --dataset digits
+    python examples/paper/show_datasets.py --dataset cifar10 --download --out pictures
+    python examples/paper/show_datasets.py --dataset stl10 --h5 FOLDER
+    python examples/paper/show_datasets.py --kernels
 
 writes <dataset>.png to the folder `--out`, the last one kernels.png: the derivatives of
 the Gaussian up to order 3 at two scales, of which all filters are made (Sec. 3.1).
@@ -11,12 +11,9 @@ the Gaussian up to order 3 at two scales, of which all filters are made (Sec. 3.
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-sys.path.append(str(Path(__file__).parent / "paper"))  # images
 
 import numpy as np
 from images import Source

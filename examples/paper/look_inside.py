@@ -1,10 +1,10 @@
 """Draws a trained network: its filters, and its activation maps at three scales.
 
-    python examples/look_inside.py digits
-    python examples/look_inside.py runs/stl10_average-full/model.keras --dataset stl10 \
-        --download --classes bird car dog monkey ship
-    python examples/look_inside.py runs/stl10_single-full/model.keras --dataset stl10 \
-        --h5 FOLDER --layers 2 10 11 17
+    python examples/paper/look_inside.py digits
+    python examples/paper/look_inside.py runs/stl10_average-full/model.keras \
+        --dataset stl10 --download --classes bird car dog monkey ship
+    python examples/paper/look_inside.py runs/stl10_single-full/model.keras \
+        --dataset stl10 --h5 FOLDER --layers 2 10 11 17
 
 writes two pictures to the folder `--out`. effective_filters.png has the effective
 filters of each layer at σ_0 = 1, as in Sec. A.6, numbered as there: the stem is layer
@@ -16,12 +16,9 @@ image is a mirror image of it.
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-sys.path.append(str(Path(__file__).parent / "paper"))  # images
 
 import keras
 import numpy as np
