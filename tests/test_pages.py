@@ -181,13 +181,19 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
 
 def test_a_search_in_three_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = with_images()
+    names: dict = {}
     names["space"] = tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,))
-    text = code("docs/hyperparameters")[1].replace("max_trials=20", "max_trials=1")
-    exec(text.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
+    _, search, again, on_ray = code("docs/hyperparameters")
+    search = search.replace("max_trials=20", "max_trials=1").replace("800", "968")
+    exec(search.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
     (trial,) = names["tuner"].oracle.get_best_trials(1)
     assert trial.status == "COMPLETED"
     assert 0 <= trial.score <= 1
+    with mock.patch.object(tuning, "search_on_ray", autospec=True):
+        exec(on_ray, names)
+    names |= {"images": names["images"][:32], "labels": names["labels"][:32]}
+    exec(again.replace("epochs=40", "epochs=1"), names)
+    assert names["model"].optimizer.iterations > 0
 
 
 def test_the_front_page():
