@@ -10,9 +10,10 @@ from unittest import mock
 import keras
 import numpy as np
 import pytest
+from PIL import Image
 
 from keras_gdrn import data, training, tuning
-from keras_gdrn.models import ARCHITECTURES
+from keras_gdrn.models import ARCHITECTURES, architecture, from_preset
 from keras_gdrn.models._architectures import OF_THE_PAPER
 from tests._pages import code, page
 
@@ -194,6 +195,35 @@ def test_a_search_in_three_lines(tmp_path, monkeypatch):
     names |= {"images": names["images"][:32], "labels": names["labels"][:32]}
     exec(again.replace("epochs=40", "epochs=1"), names)
     assert names["model"].optimizer.iterations > 0
+
+
+SHORT = [
+    ("docs/keras_users", 0),
+    ("docs/keras_users", 1),
+    ("docs/keras_users", 5),
+    ("docs/trained", 0),
+    ("docs/how_a_layer_is_evaluated", 0),
+    ("docs/data", 0),
+    ("docs/data", 1),
+    ("docs/results/mnist", 0),
+    ("docs/results/cifar10", 0),
+]
+
+
+@pytest.mark.parametrize(("name", "index"), SHORT)
+def test_other_blocks_run(name, index, tmp_path, monkeypatch):
+    """On a few random images, where a data set would be downloaded."""
+    monkeypatch.chdir(tmp_path)
+    for photo in ("cat.jpg", "ship.png"):
+        image = (255 * random_images(1, (60, 50, 3))[0][0]).astype("uint8")
+        Image.fromarray(image).save(photo)
+    images = random_images(4, (48, 48, 3))
+    monkeypatch.setattr(data, "rescaled", mock.Mock(return_value=images))
+    names = {"keras": keras, "np": np, "images": images[0], "photos": ["ship.png"]}
+    names |= {"from_preset": from_preset, "rescaled_arrays": data.rescaled_arrays}
+    names["model"] = architecture("digits", widths=(4,))
+    text = code(name)[index].replace("canvas=56", "canvas=56, limit=4")
+    exec(text.replace("(96, 96, 3)", "(48, 48, 3), density=0.7"), names)
 
 
 def test_the_front_page():
