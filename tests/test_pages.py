@@ -4,7 +4,10 @@ Only what takes long is made shorter.
 """
 
 import dataclasses
+import os
 import re
+import subprocess
+import sys
 from unittest import mock
 
 import keras
@@ -130,11 +133,32 @@ def test_a_recipe_for_plain_keras():
     assert len(names["model"].history.epoch) == 1
 
 
-def test_several_devices_by_plain_keras():
-    _, on_tensorflow, _ = code("docs/devices")
+def test_several_devices(tmp_path, monkeypatch):
+    by_fit, on_tensorflow, _ = code("docs/devices")
     names = dict(zip(("images", "labels"), random_images(8, (40, 40, 1)), strict=True))
     exec(on_tensorflow.replace('("digits")', '("digits", widths=(4,))'), names)
     assert len(names["model"].history.epoch) == 1
+    monkeypatch.chdir(tmp_path)
+    name = "rescaled_cifar10_first_stage"
+    brief = training.Recipe(1, 2)
+    monkeypatch.setattr(training, "RECIPES", {name: brief})
+    names = {"data": random_images(2, (64, 64, 3))}
+    exec(by_fit.replace('cifar10", sigma0', 'cifar10", widths=(4, 4), sigma0'), names)
+    assert (tmp_path / "runs/first").is_dir()
+
+
+@pytest.mark.slow
+def test_several_devices_on_jax():
+    """In a process of its own, on two virtual devices."""
+    *_, on_jax = code("docs/devices")
+    small = on_jax.replace('("digits")', '("digits", widths=(4,))')
+    images = (
+        "import numpy as np\nimages = np.ones((8, 40, 40, 1))\nlabels = np.arange(8)"
+    )
+    environment = os.environ | {"KERAS_BACKEND": "jax"}
+    environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    command = [sys.executable, "-c", f"{images}\n{small.replace('=32', '=8')}"]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
 
 
 def test_the_functional_model():
