@@ -40,7 +40,7 @@ import numpy as np
 from jax._src import xla_bridge
 from jax.experimental import topologies
 from program import Kernel, by, kernels, seconds
-from steps import precision, states
+from steps import compiled_state, precision
 
 from keras_gdrn.commands import errors_in_one_line, positive, write_text
 from keras_gdrn.models import gauss_der_resnet
@@ -65,10 +65,7 @@ def networks() -> dict[str, tuple[Callable[[], keras.Model], int]]:
 
 def training_step(model: keras.Model, batch: int) -> tuple[list[Kernel], float, float]:
     """Kernels of a training step, and seconds of tracing and compiling it."""
-    model.compile("adamw", keras.losses.SparseCategoricalCrossentropy(True))
-    model.optimizer.build(model.trainable_variables)
-    kinds = model.optimizer.variables, model.metrics_variables
-    state = states(model) + tuple([v.value for v in kind] for kind in kinds)
+    state = compiled_state(model)
     data = np.zeros((batch, *model.input_shape[1:]), "float32"), np.zeros(batch, int)
     place = jax.sharding.SingleDeviceSharding(_described_gpu())
     shapes = jax.tree.map(

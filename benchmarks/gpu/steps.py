@@ -43,14 +43,11 @@ class Step:
     """
 
     def __init__(self, model: keras.Model, task: str, *data: np.ndarray):
-        model.compile("adamw", keras.losses.SparseCategoricalCrossentropy(True))
-        model.optimizer.build(model.trainable_variables)
-        state = states(model)
+        state = compiled_state(model)
         if task == "training":
             function = model.train_step
-            of_compiling = model.optimizer.variables, model.metrics_variables
-            state += tuple([v.value for v in kind] for kind in of_compiling)
         else:
+            state = state[:2]
 
             def function(state, data):
                 return model.predict_step(state, data)[0], state
@@ -111,6 +108,14 @@ def rounding_errors(build: Callable[[], keras.Model], batch: int) -> dict:
         }
         for at in PRECISIONS
     }
+
+
+def compiled_state(model: keras.Model) -> tuple[list, ...]:
+    """Compiles a model; what `train_step` takes: weights, optimizer and metrics."""
+    model.compile("adamw", keras.losses.SparseCategoricalCrossentropy(True))
+    model.optimizer.build(model.trainable_variables)
+    kinds = model.optimizer.variables, model.metrics_variables
+    return states(model) + tuple([v.value for v in kind] for kind in kinds)
 
 
 def states(model: keras.Model) -> tuple[list, ...]:

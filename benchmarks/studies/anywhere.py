@@ -55,15 +55,16 @@ def trained(options) -> keras.Model:
         )
 
     def images(stage: Stage):
-        limit = options.limit if stage is one else options.joint_limit
+        limit = options.joint_limit if stage is stages[-1] else options.limit
         where = {"canvas": side, "data_dir": options.data_dir}
         return rescaled(options.name, "train+validation", limit=limit, **where)
 
     rate = options.learning_rate
-    one = Stage("one_channel", recipe(options.epochs or 1, rate), (1.0,), shape)
     joint = recipe(options.joint_epochs, rate / 2)
-    stages = [one] * bool(options.epochs)
-    stages += [Stage("all_channels", joint, sigma0, shape)]
+    stages = [Stage("all_channels", joint, sigma0, shape)]
+    if options.epochs:
+        one = Stage("one_channel", recipe(options.epochs, rate), (1.0,), shape)
+        stages.insert(0, one)
     out = {"out": options.out / "training", "seed": options.seed, "verbose": 2}
     return train_in_stages(model, stages, images, **out)
 
