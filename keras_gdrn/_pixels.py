@@ -26,7 +26,7 @@ def kinds(low: Any, high: Any, whole: Any) -> tuple[Any, Any]:
         Two booleans. Both are false for other images, such as standardized ones. Both
         are true for images that contain only 0 and 1; these are read as 0 to 1.
     """
-    # In units of white, as LiteRT aborts at comparisons in quantization steps of 1.
+    # In units of white: LiteRT aborts if it compares in quantization steps of 1.
     low, high = low / WHITE, high / WHITE
     is_unit = (low >= -BELOW / WHITE) & (high <= ABOVE / WHITE)
     is_byte = whole & (low >= 0) & (high <= 1)

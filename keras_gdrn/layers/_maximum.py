@@ -10,7 +10,7 @@ def maximum(x, axis: int | tuple[int, ...]):
     """The largest values along axes; NaN stays NaN, and the batch may be empty."""
     largest = _largest(x, axis)
     # XLA's maximum on a CPU loses NaN: a network that has diverged would go unnoticed.
-    # (LiteRT quantizes a mean. Of a tensor of zeros it could not choose the steps.)
+    # By a mean, as LiteRT cannot quantize a tensor that is always zero.
     mean = ops.mean(ops.cast(x, single_or_double(x.dtype)), axis=axis)
     return ops.where(ops.isnan(mean), ops.cast(mean, x.dtype), largest)
 
