@@ -74,6 +74,8 @@ def normalized_jointly(
             maps, bias = [x + ops.cast(bias, x.dtype) for x in maps], None
         how = {} if bias is None else {"bias": bias}
         return [normalization(x, training=training, **how) for x in maps]
+    if type(normalization) is BatchNormalization and normalization._fuses(maps[0]):
+        return _as_one_map(normalization, maps, bias)
     wide = [ops.cast(x, normalization.variable_dtype) for x in maps]
     mean, variance = _joint_moments(normalization, wide)
     gain = ops.rsqrt(variance + normalization.epsilon)
@@ -93,6 +95,18 @@ def normalized_jointly(
     shape[normalization.axis] = -1
     gain, shift = ops.reshape(gain, shape), ops.reshape(shift, shape)
     return [ops.cast(x * gain + shift, normalization.compute_dtype) for x in wide]
+
+
+def _as_one_map(normalization: BatchNormalization, maps: list, bias) -> list:
+    """Normalizes all positions in one row, by the fused operation of TensorFlow."""
+    import tensorflow as tf
+
+    channels, rank = maps[0].shape[-1], len(maps[0].shape)
+    row = (1, -1, *[1] * (rank - 3), channels)
+    rows = [ops.reshape(x, row) for x in maps]
+    joined = normalization(ops.concatenate(rows, axis=1), training=True, bias=bias)
+    parts = tf.split(joined, [ops.shape(x)[1] for x in rows], axis=1, num=len(rows))
+    return [ops.reshape(y, ops.shape(x)) for x, y in zip(maps, parts, strict=True)]
 
 
 def _joint_moments(normalization, maps: list) -> tuple[Any, Any]:
