@@ -229,6 +229,7 @@ SHORT = [
     ("docs/how_a_layer_is_evaluated", 0),
     ("docs/data", 0),
     ("docs/data", 1),
+    ("docs/data", 2),
     ("docs/results/mnist", 0),
     ("docs/results/cifar10", 0),
 ]
@@ -243,6 +244,7 @@ def test_other_blocks_run(name, index, tmp_path, monkeypatch):
         Image.fromarray(image).save(photo)
     images = random_images(4, (48, 48, 3))
     monkeypatch.setattr(data, "rescaled", mock.Mock(return_value=images))
+    monkeypatch.setattr(data, "mnist_scale", mock.Mock(return_value=images))
     names = {"keras": keras, "np": np, "images": images[0], "photos": ["ship.png"]}
     names |= {"from_preset": from_preset, "rescaled_arrays": data.rescaled_arrays}
     names["model"] = architecture("digits", widths=(4,))

@@ -4,6 +4,7 @@ from keras_gdrn.data._datasets import DATASETS, SIZE_FACTORS, DatasetInfo
 from keras_gdrn.data._h5 import read_h5
 from keras_gdrn.data._imresize import imresize, rescale
 from keras_gdrn.data._load import original_arrays
+from keras_gdrn.data._mnist_scale import mnist_scale
 from keras_gdrn.data._read_image import read_image
 from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
 from keras_gdrn.data._scenes import (
@@ -32,6 +33,7 @@ __all__ = [
     "Shape",
     "centered_shapes",
     "imresize",
+    "mnist_scale",
     "original_arrays",
     "random_scenes",
     "read_h5",
