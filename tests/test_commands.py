@@ -29,6 +29,8 @@ GIVEN = {
     "benchmarks/gpu/bound.py": ["--largest", "0"],
     "benchmarks/gpu/on_tensorflow.py": ["--batch", "0"],
     "benchmarks/gpu/run.py": ["--batch", "0"],
+    "benchmarks/studies/mnist_scale.py": ["--out", "file/below"],
+    "benchmarks/studies/sampling.py": ["mnist", "--out", "file/below"],
     "benchmarks/studies/peers.py": ["centered", "--out", "file/below"],
     "benchmarks/studies/anywhere.py": ["digits", "--out", "file/below"],
     "benchmarks/studies/natural_peers.py": ["file/below", "digits"],

@@ -1,4 +1,4 @@
-"""Trains a network of `from_preset` further, for any position or another density.
+"""Trains a network of `from_preset` further, for any position or other grids.
 
     python benchmarks/studies/anywhere.py digits
     python benchmarks/studies/anywhere.py cifar10 --selection center --density 1
@@ -42,7 +42,8 @@ AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 def trained(options) -> keras.Model:
     """Trained with one scale channel, then with all on fewer images."""
-    how = {"density": options.density, "dtype": options.dtype}
+    how = {"density": options.density, "receptive_field": options.receptive_field}
+    how |= {"dtype": options.dtype}
     model = from_preset(options.name, spatial_selection=options.selection, **how)
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
     side = options.canvas or shape[0]
@@ -122,6 +123,7 @@ def main() -> None:
     add("name", choices=("digits", "mnist", "cifar10"))
     add("--selection", choices=("center", "max"), default="max")
     add("--density", type=positive(float), help="by default the preset's")
+    add("--receptive-field", type=positive(float), help="by default the preset's")
     add("--canvas", type=whole, help="side of training images; by default the preset's")
     add("--epochs", type=int, default=2, help="of one scale channel; may be 0")
     add("--joint-epochs", type=whole, default=1, help="of all channels")
@@ -136,9 +138,11 @@ def main() -> None:
     add("--out", type=Path, help="by default runs/<name of the result>")
     options = parser.parse_args()
     options.density = options.density or "kept"
+    options.receptive_field = options.receptive_field or "kept"
     options.out = options.out or Path("runs") / named(options)
     keras.utils.set_random_seed(options.seed)
     changed = {"spatial_selection": options.selection, "density": options.density}
+    changed |= {"receptive_field": options.receptive_field}
     networks = {
         "preset": from_preset(options.name),
         "changed": from_preset(options.name, **changed),

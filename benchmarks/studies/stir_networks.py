@@ -76,7 +76,7 @@ SEEN = {
     4: (SCALES, SIDE),
 }
 # Chosen on each validation split.
-EMOJI_EPOCHS = {1: 10, 2: 16, 3: 16, 4: 6}
+EMOJI_EPOCHS = {1: 10, 2: 32, 3: 32, 4: 6}
 MNIST_EPOCHS = 8  # not tuned
 
 

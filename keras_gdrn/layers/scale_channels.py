@@ -79,7 +79,7 @@ class ScaleChannels(keras.layers.Layer):
         network,
         sigma0,
         density: float | None = 1.0,
-        receptive_field: float | None = 2.5,
+        receptive_field: float | None = 1.5,
         **kwargs,
     ):
         check_options(self, ScaleChannels, kwargs)

@@ -136,7 +136,7 @@ def gauss_der_resnet(
     scale_pooling: str = "max",
     scale_dropout: float = 0.0,
     density: float | None = 1.0,
-    receptive_field: float | None = 2.5,
+    receptive_field: float | None = 1.5,
     name: str = "gauss_der_resnet",
     **channel,
 ) -> keras.Model:

@@ -263,3 +263,54 @@ def test_peers_have_about_as_many_weights_as_the_network(name, of_stir):
     assert peer.output_shape == (None, 36)
     ours = parameters(of_stir.gauss_der(36))
     assert parameters(peer) == pytest.approx(ours, rel=0.1)
+
+
+def test_densities_and_windows_are_compared(studies, tmp_path, monkeypatch):
+    sampling = studies("sampling")
+    network = {"digits": ((4, 4), 1.35, 24, 1)}
+    counts = {"IMAGES": 8, "JOINT_IMAGES": 4, "TEST_IMAGES": 4, "NETWORKS": network}
+    for name, value in (counts | {"FACTORS": (0.5, 1.0)}).items():
+        monkeypatch.setattr(sampling, name, value)
+    rescaled = sampling.rescaled
+
+    def without_validation(name, split, *args, **kwargs):
+        return rescaled(name, split.replace("validation", "test"), *args, **kwargs)
+
+    monkeypatch.setattr(sampling, "rescaled", without_validation)
+    command = ["sampling.py", "digits", "--only", "1/1.5", "--out", str(tmp_path)]
+    for seeds in (["0"], ["0", "1"]):  # the first run is not repeated
+        monkeypatch.setattr("sys.argv", [*command, "--seeds", *seeds])
+        sampling.main()
+    runs = json.loads((tmp_path / "digits.json").read_text(encoding="utf-8"))
+    assert [(run["setting"], run["seed"]) for run in runs] == [
+        ("1/1.5", 0),
+        ("1/1.5", 1),
+    ]
+    assert all(len(run["accuracies"]) == 2 for run in runs)
+
+
+@pytest.mark.parametrize("augment", [[], ["--augment"]])
+def test_mnist_scale(studies, tmp_path, monkeypatch, augment, capsys):
+    study = studies("mnist_scale")
+    monkeypatch.setattr(study, "WIDTHS", (4, 4))
+    given = []
+
+    def few(split, realization, **where):
+        images, labels = rescaled_arrays("digits", "test", canvas=28, limit=8)
+        return images, labels
+
+    def fit(model, recipe, data, **options):
+        given.append((recipe.epochs, *data))
+
+    monkeypatch.setattr(study, "mnist_scale", few)
+    monkeypatch.setattr(study, "fit", fit)
+    out = ["--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["mnist_scale.py", "0", "1", *augment, *out])
+    study.main()
+    assert "2 realizations" in capsys.readouterr().out
+    (epochs, images, labels), _ = given
+    assert epochs * len(images) == 8 * study.EPOCHS
+    original, of_one = few("train", 0)
+    np.testing.assert_array_equal(images[:8], original)
+    np.testing.assert_array_equal(labels, np.tile(of_one, len(images) // 8))
+    assert len(np.unique(images, axis=0)) == len(images)
