@@ -83,6 +83,13 @@ def test_speed(objects, step):
         assert found == pytest.approx(expected, abs=0.51 * 10**-digits)
 
 
+def test_bounds_on_a_gpu():
+    bounds = {n: of["ms"] for n, of in record("gpu/bound.json")["counts"].items()}
+    one = bounds["3×3 ResNet, one pass"]
+    ours = [bounds[f"rescaled_cifar10, density {of}"] / one for of in ("1", "0.7")]
+    assert "it is {:.1f} ({:.1f}) for centered".format(*ours) in page("README")
+
+
 def test_counts_of_a_step_on_a_gpu():
     for name, counts in record("gpu/bound.json")["counts"].items():
         (line,) = re.findall(

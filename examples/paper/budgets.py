@@ -83,7 +83,7 @@ LARGE = MEDIUM | {
         one=Phase(30),
         tuned=Phase(7, batch_size=64),
         joint=Phase(5),
-        seen=96,
+        seen=64,
         scale_dropout=0.2,
         augmentation={"padding": 4},
     ),

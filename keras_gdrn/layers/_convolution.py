@@ -169,14 +169,24 @@ def _channels_mixed(layer, y, kernel):
     return ops.matmul(y, ops.cast(kernel, y.dtype))
 
 
+def _of_any_batch(convolution):
+    """A convolution, also of a batch without images, which some versions refuse."""
+
+    def convolve(x, kernel, stride: int) -> Any:
+        if x.shape[0] != 0:
+            return convolution(x, kernel, stride)
+        one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
+        return convolution(one, kernel, stride)[:0]
+
+    return convolve
+
+
+@_of_any_batch
 def _conv(x, kernel, stride: int) -> Any:
-    """Convolution, also of a batch without images, which Keras 3.13 refuses."""
-    if x.shape[0] != 0:
-        return ops.conv(x, kernel, stride, "valid", "channels_last")
-    one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
-    return _conv(one, kernel, stride)[:0]
+    return ops.conv(x, kernel, stride, "valid", "channels_last")
 
 
+@_of_any_batch
 def _depthwise_conv(x, kernel, stride: int) -> Any:
     """Depthwise convolution, also in three dimensions, which Keras lacks."""
     spatial = len(kernel.shape) - 1

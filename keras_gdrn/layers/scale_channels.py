@@ -30,9 +30,9 @@ class ScaleChannels(keras.layers.Layer):
     is scale covariant. Batch normalization takes its statistics over all scale channels
     together.
 
-    If the network ends in central selection, its maps are windows around the center, as
-    large as the scores need them. Maps that the network itself returns are interpolated
-    at the pixels.
+    If the network ends in central selection, its maps are windows around the center,
+    the smaller, the fewer layers follow. What lies outside does not change the scores.
+    Maps that the network itself returns are whole, and interpolated at the pixels.
 
     Source: Perzanowski & Lindeberg, Eqs. sigma0-multichan and
     complete-multi-net-definition.
