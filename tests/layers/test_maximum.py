@@ -70,15 +70,14 @@ import keras
 from keras_gdrn.models import gauss_der_resnet
 x = np.random.default_rng(0).random((4, 16, 16, 1)).astype("float32")
 loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-for mode in ("max", "logsumexp", "average"):
-    for selection in ("center", "max"):
-        model = gauss_der_resnet(
-            (16, 16, 1), 3, [4], 1.3, [1.0, 2.0], mode, scale_dropout=0.4,
-            spatial_selection=selection,
-        )
-        model.compile("adam", loss)
-        model.fit(x, np.arange(4) % 3, epochs=2, verbose=0)
-        assert np.isfinite(model.predict(x, verbose=0)).all()
+for mode, selection in ("max", "max"), ("logsumexp", "center"), ("average", "max"):
+    model = gauss_der_resnet(
+        (16, 16, 1), 3, [4], 1.3, [1.0, 2.0], mode, scale_dropout=0.4,
+        spatial_selection=selection,
+    )
+    model.compile("adam", loss)
+    model.fit(x, np.arange(4) % 3, epochs=2, verbose=0)
+    assert np.isfinite(model.predict(x, verbose=0)).all()
 """
 
 

@@ -11,7 +11,9 @@ import keras
 import numpy as np
 import pytest
 
+from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.models import from_preset
 from tests._cases import cases
 from tests._gradients import gradients
 from tests.theory.assertions import assert_close, difference
@@ -116,3 +118,23 @@ def test_gradients(policy, tolerance, sigma):
     for rounded, exact in zip(found[policy], found["float32"], strict=True):
         claim = f"precise in {policy} (sigma={sigma:g})"
         assert_close(claim, difference(rounded.astype("float32"), exact), tolerance)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="it compiles gradients")
+@pytest.mark.parametrize(
+    ("policy", "tolerance"), [("mixed_bfloat16", 3e-2), ("mixed_float16", 1e-2)]
+)
+def test_gradients_of_a_trained_network(policy, tolerance):
+    """In the twelve kernels, of the scores that images have for their own class."""
+    images, labels = rescaled_arrays("digits", "test", limit=32)
+    upstream = np.eye(10)[labels]
+    found = {}
+    for dtype in ("float32", policy):
+        model = from_preset("digits", dtype=dtype)
+        kernels = [weight.name == "kernel" for weight in model.trainable_weights]
+        _, *of_weights = gradients(model, images, upstream)
+        found[dtype] = [g for g, keep in zip(of_weights, kernels, strict=True) if keep]
+    pairs = zip(found[policy], found["float32"], strict=True)
+    errors = [difference(rounded, exact) for rounded, exact in pairs]
+    print(f"{policy}, {len(errors)} kernels: {min(errors):.2%} to {max(errors):.2%}")
+    assert_close(f"precise in {policy}", max(errors), tolerance)
