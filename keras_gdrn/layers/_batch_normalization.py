@@ -98,7 +98,10 @@ def normalized_jointly(
 
 
 def _as_one_map(normalization: BatchNormalization, maps: list, bias) -> list:
-    """Normalizes all positions in one row, by the fused operation of TensorFlow."""
+    """Normalizes all positions in one row, by the fused operation of TensorFlow.
+
+    On other backends the row would be two more copies of the maps, and save nothing.
+    """
     import tensorflow as tf
 
     channels, rank = maps[0].shape[-1], len(maps[0].shape)
