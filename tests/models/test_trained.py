@@ -56,7 +56,7 @@ def digits():
 def test_images_are_recognized_at_three_sizes(name, request):
     """An untrained network recognizes a tenth, one trained at one scale a third."""
     dataset, side, least = SEEN[name]
-    how = {"canvas": side, "limit": 32}
+    how = {"canvas": side, "limit": 16}
     if name == "cifar10":
         how["data_dir"] = request.getfixturevalue("cifar10_dir")
     model = from_preset(name, sigma0=cases(None, (2**0.5, 2.0)))
@@ -72,10 +72,11 @@ def test_images_are_recognized_at_three_sizes(name, request):
 def test_emoji_may_be_anywhere_and_of_any_size():
     model = from_preset("emoji")
     images, labels = stir_arrays("emoji", "test", (18, 64))
+    images, labels = images[::2], labels[::2]
     assert np.mean(model.predict(images, verbose=0).argmax(-1) == labels) > 0.9
     smallest = with_sigma0(model, model.get_layer("scale_channels").sigma0[-1:])
-    small = images[:36]  # which the coarsest channel alone does not see
-    assert np.mean(smallest.predict(small, verbose=0).argmax(-1) == labels[:36]) < 0.5
+    small = images[:18]  # which the coarsest channel alone does not see
+    assert np.mean(smallest.predict(small, verbose=0).argmax(-1) == labels[:18]) < 0.5
 
 
 @of_files
@@ -120,7 +121,7 @@ def test_other_images_and_scales_keep_the_weights(digits):
     for mine, theirs in zip(model.get_weights(), digits.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
     images = np.zeros((1, 56, 48, 1), "uint8")
-    assert np.isfinite(model.predict(images, verbose=0)).all()
+    assert np.isfinite(model(images)).all()
     single = from_preset("digits", sigma0=[1.0]).get_layer("scale_channels")
     assert (single.sigma0, single.density) == ((1.0,), 1.0)
 
@@ -226,8 +227,8 @@ def test_selected_scale_grows_as_the_object():
     scales = keras.Model(model.input, channels.output)
     selected = []
     for factor in SIZE_FACTORS:
-        images, labels = rescaled_arrays("digits", "test", factor, limit=100)
-        of_class = scales.predict(images, verbose=0)[np.arange(100), :, labels]
+        images, labels = rescaled_arrays("digits", "test", factor, limit=60)
+        of_class = scales.predict(images, verbose=0)[np.arange(60), :, labels]
         selected.append(np.log2(channels.sigma0)[of_class.argmax(axis=1)].mean())
     slope, _ = np.polyfit(np.log2(SIZE_FACTORS), selected, 1)
     assert abs(slope - 1) <= 0.05
