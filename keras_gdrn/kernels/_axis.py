@@ -121,7 +121,8 @@ def few_coefficients(
     bounds = np.linspace(0, size, count + 1).astype(int)
     rows = scipy.sparse.hstack(operators).tocsr()
     bases = [
-        _singular_vectors(rows[start:stop]) for start, stop in itertools.pairwise(bounds)
+        _singular_vectors(rows[start:stop])
+        for start, stop in itertools.pairwise(bounds)
     ]
     largest = max(values[0] for _, values in bases)
     rank = max(np.count_nonzero(v > epsilon * largest) for _, v in bases)

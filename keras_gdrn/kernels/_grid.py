@@ -44,7 +44,12 @@ def sampling(
 
 
 def sampling_nodes(
-    pixels: int, points: int, step: float, boundary: str, sigma: float, growth: float = 1
+    pixels: int,
+    points: int,
+    step: float,
+    boundary: str,
+    sigma: float,
+    growth: float = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The parts of `sampling` for σ that is still to come.
 
