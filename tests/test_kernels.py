@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pyscsp import discscsp
 
 from keras_gdrn import kernels
-from keras_gdrn.kernels import _axis
 from tests import _reference
 from tests._drawn import examples
 
@@ -129,30 +128,34 @@ def dense(matrix) -> np.ndarray:
     return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
 
 
-def assert_within_twice_epsilon(halves, operators, epsilon):
-    """In both forms, relative to the operators beside and below one another."""
-    allowed = sum(spectral_norm(np.concatenate(operators, axis)) for axis in (0, 1))
-    analysis, synthesis = (list(map(dense, matrices)) for matrices in halves)
-    for a, operator in enumerate(operators):
-        for form in (synthesis[a] @ analysis[0], synthesis[0] @ analysis[a]):
-            assert spectral_norm(operator - form) <= epsilon * allowed + 1e-14
+def operators_of(axis) -> list[np.ndarray]:
+    size, sigma, order, boundary, _ = axis
+    orders = range(order + 1)
+    return [kernels.axis_operator(size, sigma, a, boundary) for a in orders]
+
+
+def relative_error(factors, operators) -> float:
+    """In the spectral norm, of all orders beside one another."""
+    synthesis = dense(factors.synthesis)
+    found = [synthesis @ dense(matrix) for matrix in factors.analysis]
+    together = np.concatenate(operators, axis=1)
+    error = spectral_norm(np.concatenate(found, axis=1) - together)
+    return error / spectral_norm(together)
 
 
 @examples(150)
 @given(st.data())
-def test_halves_are_within_twice_epsilon(data):
+def test_few_coefficients_are_within_twice_epsilon(data):
     size, sigma = data.draw(st.integers(1, 80)), data.draw(st.floats(0.1, 40.0))
     order = data.draw(st.integers(1, 4))
     boundary = data.draw(st.sampled_from(kernels.BOUNDARIES))
     epsilon = data.draw(st.sampled_from([0.3, 1e-1, 1e-3, 1e-8]))
-    halves = kernels.halves(size, sigma, order, boundary, epsilon)
-    if halves is None:
+    axis = (size, sigma, order, boundary, epsilon)
+    factors = kernels.few_coefficients(*axis)
+    if factors is None:
         assert sigma < 2.8
         return
-    operators = [
-        kernels.axis_operator(size, sigma, a, boundary) for a in range(order + 1)
-    ]
-    assert_within_twice_epsilon(halves, operators, epsilon)
+    assert relative_error(factors, operators_of(axis)) <= 2 * epsilon + 1e-14
 
 
 @pytest.mark.parametrize("sigma", [3.0, 4.0, 9.0, 60.0])
@@ -164,65 +167,59 @@ def test_halves_are_within_twice_epsilon(data):
         (301, 1e-6, "symmetric"),
     ],
 )
-def test_halves_of_long_axes_are_within_twice_epsilon(size, sigma, epsilon, boundary):
-    halves = kernels.halves(size, sigma, 2, boundary, epsilon)
-    operators = [kernels.axis_operator(size, sigma, a, boundary) for a in range(3)]
-    assert_within_twice_epsilon(halves, operators, epsilon)
+def test_few_coefficients_of_long_axes(size, sigma, epsilon, boundary):
+    axis = (size, sigma, 2, boundary, epsilon)
+    factors = kernels.few_coefficients(*axis)
+    assert relative_error(factors, operators_of(axis)) <= 2 * epsilon
 
 
 def test_a_constant_has_no_derivatives():
     """Whatever is left out, under the symmetric boundary."""
-    analysis, synthesis = kernels.halves(64, 6.0, 3, "symmetric", 0.1)
-    ones = np.ones(64)
-    for a, expected in enumerate((1, 0, 0, 0)):
-        for form in (synthesis[a] @ analysis[0], synthesis[0] @ analysis[a]):
-            np.testing.assert_allclose(form @ ones, expected, atol=1e-12)
+    factors = kernels.few_coefficients(64, 6.0, 3, "symmetric", 0.1)
+    for matrix in factors.analysis[1:]:
+        response = factors.synthesis @ matrix @ np.ones(64)
+        np.testing.assert_allclose(response, 0, atol=1e-12)
 
 
 @each_boundary
 @pytest.mark.parametrize("sigma", [6.0, 12.0, 24.0])
 def test_coefficients_are_as_few_as_one_over_sigma(sigma, boundary):
-    halves = kernels.halves(400, sigma, 2, boundary, 1e-3)
-    count = halves.analysis[0].shape[0]
-    assert halves.synthesis[0].shape == (400, count)
-    assert count <= 1.6 * 400 / sigma + 12  # beyond the edges are some more
+    factors = kernels.few_coefficients(400, sigma, 2, boundary, 1e-3)
+    count = factors.analysis[0].shape[0]
+    assert factors.synthesis.shape == (400, count)
+    assert count <= 1.6 * 400 / sigma + 3 * 7  # some more for each of seven blocks
+
+
+def test_one_coefficient_less_passes_the_tolerance():
+    axis = (64, 9.0, 2, "zero", 1e-3)
+    analysis, synthesis = kernels.few_coefficients(*axis)
+    less = kernels.Factors(tuple(one[:-1] for one in analysis), synthesis[:, :-1])
+    assert relative_error(less, operators_of(axis)) > 1e-3
 
 
 @pytest.mark.parametrize("sigma", [0.7, 3.0, 8.0, 64.0])
 def test_long_axes_take_few_numbers_for_each_pixel(sigma):
-    narrow = kernels.smoothing(16_000, 16_002, min(sigma, 2.7), "symmetric")
-    halves = kernels.halves(16_000, sigma, 2, "symmetric", 1e-3)
-    matrices = [narrow, *(halves.analysis + halves.synthesis if halves else ())]
-    assert max(matrix.nnz for matrix in matrices) <= 60 * 16_000
+    narrow = kernels.smoothing(4000, 4002, min(sigma, 2.7), "symmetric")
+    wide = kernels.few_coefficients(4000, sigma, 2, "symmetric", 1e-3)
+    matrices = [narrow, *((*wide.analysis, wide.synthesis) if wide else ())]
+    assert max(matrix.nnz for matrix in matrices) <= 110 * 4000
 
 
 @pytest.mark.parametrize(("size", "sigma"), [(40, 6.0), (300, 9.0)])
 def test_no_denormal_numbers(size, sigma):
     """onnxruntime takes some times as long with them."""
-    for matrices in kernels.halves(size, sigma, 2, "zero", 1e-3):
-        for matrix in matrices:
-            values = np.abs(dense(matrix))
-            assert values[values > 0].min() > 1e10 * np.finfo("float32").tiny
-
-
-def test_samples_between_two_gaussians_are_as_far_apart_as_they_may(monkeypatch):
-    """One pixel more, and the waves that they are taken for pass the tolerance."""
-    axis = (300, 9.0, 2, "zero", 1e-3)
-    operators = [kernels.axis_operator(*axis[:2], a, axis[3]) for a in range(3)]
-    assert_within_twice_epsilon(kernels.halves(*axis), operators, 1e-3)
-    spacing = _axis._spacing(9.0, 2, 1e-3)
-    monkeypatch.setattr(_axis, "_spacing", lambda *_: spacing + 1)
-    beyond = _axis.halves.__wrapped__(*axis)
-    with pytest.raises(AssertionError):
-        assert_within_twice_epsilon(beyond, operators, 1e-3)
+    factors = kernels.few_coefficients(size, sigma, 2, "zero", 1e-3)
+    for matrix in (*factors.analysis, factors.synthesis):
+        values = np.abs(dense(matrix))
+        assert values[values > 0].min() > 1e10 * np.finfo("float32").tiny
 
 
 def test_matrices_are_read_only():
-    halves = kernels.halves(40, 6.0, 2, "zero", 1e-3)
-    assert kernels.halves(40, 6.0, 2, "zero", 1e-3) is halves
+    factors = kernels.few_coefficients(40, 6.0, 2, "zero", 1e-3)
+    assert kernels.few_coefficients(40, 6.0, 2, "zero", 1e-3) is factors
     long = kernels.smoothing(kernels.LONG_AXIS, kernels.LONG_AXIS, 1.0, "zero")
     short = kernels.smoothing(9, 9, 1.0, "zero")
-    for array in (*halves.analysis, *halves.synthesis, long.data, short):
+    for array in (*factors.analysis, factors.synthesis, long.data, short):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 

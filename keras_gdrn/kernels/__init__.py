@@ -11,8 +11,9 @@ that a first-order response carries the sign of the derivative.
 from keras_gdrn.kernels._axis import (
     BOUNDARIES,
     LONG_AXIS,
+    Factors,
     axis_operator,
-    halves,
+    few_coefficients,
     smoothing,
 )
 from keras_gdrn.kernels._discrete import (
@@ -24,8 +25,8 @@ from keras_gdrn.kernels._discrete import (
     truncation_radius,
 )
 from keras_gdrn.kernels._grid import (
-    cubic_spline,
     derivative_stencils,
+    gaussian_weights,
     interpolation,
     sampling,
     sampling_nodes,
@@ -37,14 +38,15 @@ from keras_gdrn.kernels._jet import multi_indices, multinomial
 __all__ = [
     "BOUNDARIES",
     "LONG_AXIS",
+    "Factors",
     "axis_operator",
     "central_difference",
-    "cubic_spline",
     "derivative_stencils",
     "discrete_gaussian",
+    "few_coefficients",
     "fourier_response",
     "gaussian_derivative",
-    "halves",
+    "gaussian_weights",
     "interpolation",
     "multi_indices",
     "multinomial",

@@ -5,6 +5,7 @@ so that the cost per pixel does not grow with the axis.
 """
 
 import functools
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -13,35 +14,34 @@ import scipy.sparse
 
 from keras_gdrn._checks import check_choice
 from keras_gdrn.kernels._discrete import (
+    central_difference,
     discrete_gaussian,
-    fourier_response,
     gaussian_derivative,
     support_radius,
+    truncation_radius,
 )
 
 BOUNDARIES = ("zero", "symmetric")
 
 LONG_AXIS = 256
 
+# Pixels of a long axis that share coefficients.
+_BLOCK = 64
+
 # Largest factor by which differences of smoothed values may magnify rounding errors.
 _MAX_MAGNIFICATION = 30
 
-# Share of the tolerance that the truncated tails of kernels may use.
-_TAIL = 0.02
 
-
-class Halves(NamedTuple):
-    """Kernels factored into two of half the variance, with few coefficients between.
-
-    `K_a ≈ synthesis[a] @ analysis[0] ≈ synthesis[0] @ analysis[a]` for each order `a`.
+class Factors(NamedTuple):
+    """Kernels factored by few coefficients: `K_a ≈ synthesis @ analysis[a]`.
 
     Attributes:
-        analysis: Matrices `(coefficients, size)`.
-        synthesis: Matrices `(size, coefficients)`.
+        analysis: A matrix `(coefficients, size)` for each order `a`.
+        synthesis: Matrix `(size, coefficients)`.
     """
 
     analysis: tuple[Any, ...]
-    synthesis: tuple[Any, ...]
+    synthesis: Any
 
 
 def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndarray:
@@ -65,7 +65,7 @@ def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndar
         raise ValueError(f"`size` must be >= 1. Received: size={size}")
     radius = support_radius(sigma) + order
     kernel = gaussian_derivative(sigma, order, radius)
-    return (_band(kernel, size) @ extended(size, radius, boundary)).toarray()
+    return _correlation(kernel, size, size, boundary).toarray()
 
 
 @functools.lru_cache(maxsize=256)
@@ -81,23 +81,21 @@ def smoothing(entering: int, leaving: int, sigma: float, boundary: str) -> Any:
     Returns:
         A read-only float64 matrix `(leaving, entering)`.
     """
-    radius = support_radius(sigma)
-    band = _band(discrete_gaussian(sigma, radius), leaving)
-    margin = radius + (leaving - entering) // 2
-    return _read_only(band @ extended(entering, margin, boundary))
+    kernel = discrete_gaussian(sigma, support_radius(sigma))
+    return _read_only(_correlation(kernel, entering, leaving, boundary))
 
 
 @functools.lru_cache(maxsize=256)
-def halves(
+def few_coefficients(
     size: int, sigma: float, order: int, boundary: str, epsilon: float
-) -> Halves | None:
-    """Factors the kernels `K_0, …, K_order` of a wide Gaussian, by few coefficients.
+) -> Factors | None:
+    """Factors the kernels `K_0, …, K_order` of a wide Gaussian.
 
-    A Gaussian equals two of half its variance in succession. After the first, samples
-    some 0.6 σ apart suffice for the second, and either can carry the derivatives.
+    Their responses on a block of pixels are smooth, so they are nearly combinations of
+    a few: of the left singular vectors of `[K_0 | K_1 | …]`. A short axis is one block.
 
-    Guarantee: in the spectral norm, errors are at most `epsilon` times the sum of the
-    norms of `[K_0 | K_1 | …]` and of `K_0`, `K_1`, … stacked vertically.
+    Guarantee: in the spectral norm, the error of `[K_0 | K_1 | …]` is at most
+    `2 epsilon` times its norm.
 
     Args:
         size: Number of pixels along the axis.
@@ -112,31 +110,39 @@ def halves(
     """
     if (2 * sigma) ** max(order, 2) < _MAX_MAGNIFICATION:
         return None
-    spacing = _spacing(sigma, order, epsilon)
-    half, tail = sigma / math.sqrt(2), _TAIL * epsilon
-    kernels = [
-        2 ** (a / 2) * gaussian_derivative(half, a, support_radius(half) + order)
+    smooth = _truncated_gaussian(sigma, order, epsilon)
+    operators = [
+        _correlation(
+            sigma**a * np.convolve(smooth, central_difference(a)), size, size, boundary
+        )
         for a in range(order + 1)
     ]
-    radius = max(_radius(kernel, tail) for kernel in kernels)
-    kernels = [_trimmed(kernel, radius) for kernel in kernels]
-    # Outputs at the edges need samples up to a kernel's radius beyond them.
-    count = math.ceil((size - 1 + 2 * radius) / spacing) + 1
-    width = spacing * (count - 1) + 1
-    margin = (width - size) // 2
-    outside = extended(size, margin + radius + 1, boundary)[1 : 1 + width + 2 * radius]
-    bands = [_band(kernel, width) for kernel in kernels]
-    analysis = (band[::spacing] @ outside for band in bands)
-    inside, samples = slice(margin, margin + size), slice(radius, radius + width)
-    synthesis = [spacing * band[inside, samples][:, ::spacing] for band in bands]
-    # Corrected so that a constant stays itself, and its derivatives are zero.
-    constant = synthesis[0].sum(axis=1)
-    share = scipy.sparse.diags_array(1 / constant) @ synthesis[0]
-    synthesis = [
-        one - scipy.sparse.diags_array(one.sum(axis=1) - (a == 0)) @ share
-        for a, one in enumerate(synthesis)
+    count = 1 if size < LONG_AXIS else math.ceil(size / _BLOCK)
+    bounds = np.linspace(0, size, count + 1).astype(int)
+    rows = scipy.sparse.hstack(operators).tocsr()
+    bases = [
+        _singular_vectors(rows[start:stop])
+        for start, stop in itertools.pairwise(bounds)
     ]
-    return Halves(tuple(map(_read_only, analysis)), tuple(map(_read_only, synthesis)))
+    largest = max(values[0] for _, values in bases)
+    rank = max(np.count_nonzero(v > epsilon * largest) for _, v in bases)
+    synthesis = scipy.sparse.block_diag([basis[:, :rank] for basis, _ in bases], "csr")
+    analysis = (_read_only(synthesis.T @ operator) for operator in operators)
+    return Factors(tuple(analysis), _read_only(synthesis))
+
+
+def _truncated_gaussian(sigma: float, order: int, epsilon: float) -> np.ndarray:
+    """`T(·; σ)` without tails, whose differences are small against `epsilon`; sum 1."""
+    tail = 0.01 * epsilon / max(sigma, 1) ** max(order - 1, 0)
+    smooth = discrete_gaussian(sigma, truncation_radius(sigma, tail))
+    return smooth / smooth.sum()
+
+
+def _singular_vectors(rows) -> tuple[np.ndarray, np.ndarray]:
+    """Left singular vectors and singular values of a sparse matrix."""
+    dense = rows[:, np.unique(rows.indices)].toarray()
+    vectors, values, _ = np.linalg.svd(dense, full_matrices=False)
+    return vectors, values
 
 
 def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
@@ -155,57 +161,15 @@ def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
     return scipy.sparse.coo_array((ones, (row, place[row])), shape=shape).tocsr()
 
 
-def _band(kernel: np.ndarray, rows: int) -> scipy.sparse.csr_array:
-    """Correlation with a kernel, valid part only: `(rows, rows + 2 radius)`."""
-    shape = (rows, rows + len(kernel) - 1)
-    diagonals = np.repeat(kernel[:, None], rows, axis=1)
-    return scipy.sparse.diags_array(
+def _correlation(kernel, entering: int, leaving: int, boundary: str) -> Any:
+    """Correlation with a kernel as a sparse matrix, between signals of two lengths."""
+    margin = len(kernel) // 2 + (leaving - entering) // 2
+    shape = (leaving, leaving + len(kernel) - 1)
+    diagonals = np.repeat(kernel[:, None], leaving, axis=1)
+    band = scipy.sparse.diags_array(
         list(diagonals), offsets=np.arange(len(kernel)), shape=shape
-    ).tocsr()
-
-
-def _spacing(sigma: float, order: int, epsilon: float) -> int:
-    """Largest spacing of the samples between the two factors of a Gaussian.
-
-    Frequencies that differ by multiples of `2π / spacing` are aliases. Both Gaussians
-    damp them, derivatives included. The remaining aliasing, a matrix for each frequency
-    of the samples, must stay below the two shares of `epsilon` in the guarantee.
-    """
-    half, orders = sigma / math.sqrt(2), range(order + 1)
-    theta = np.linspace(-np.pi, np.pi, 721)
-    whole = [fourier_response(theta, sigma, a) for a in orders]
-    # Mirroring and the correction for constants matter more at higher orders.
-    shares = 1.8 if order <= 2 else 0.7
-    allowed = shares * epsilon * np.linalg.norm(whole, axis=0).max()
-    for spacing in range(math.floor(sigma), 1, -1):
-        reach = math.ceil(spacing / 2)
-        waves = 2 * np.pi / spacing * np.arange(-reach, reach + 1)
-        theta = np.linspace(0, np.pi / spacing, 33)[:, None] + waves
-        first, *others = [
-            (abs(theta) <= np.pi) * 2 ** (a / 2) * fourier_response(theta, half, a)
-            for a in orders
-        ]
-        aliases = first[:, :, None] * (1 - np.eye(len(waves)))
-        folded = [aliases * one[:, None, :] for one in (first, *others)]
-        if np.linalg.norm(folded, axis=(2, 3)).max() <= allowed:
-            return spacing
-    return 1
-
-
-def _radius(kernel: np.ndarray, tail: float) -> int:
-    """Radius beyond which the kernel sums to no more than `tail`."""
-    middle = len(kernel) // 2
-    outwards = np.abs(kernel[middle:]) + np.abs(kernel[middle::-1])
-    sums = np.cumsum(outwards[::-1])[::-1]
-    return max(int(np.count_nonzero(sums > tail)) - 1, 0)
-
-
-def _trimmed(kernel: np.ndarray, radius: int) -> np.ndarray:
-    """The kernel cut to `radius`, with the same sum."""
-    middle = len(kernel) // 2
-    cut = kernel[middle - radius : middle + radius + 1].copy()
-    cut[radius] += kernel.sum() - cut.sum()
-    return cut
+    )
+    return band.tocsr() @ extended(entering, margin, boundary)
 
 
 def _read_only(matrix) -> Any:

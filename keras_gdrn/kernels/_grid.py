@@ -37,41 +37,53 @@ def sampling(
     Returns:
         A read-only float64 array `(points, pixels)`.
     """
-    return _frozen(_at_positions(_centered(points) * step, pixels, sigma, boundary))
+    if not sigma:
+        return _frozen(_spline_at(_centered(points) * step, pixels, boundary))
+    positions, nodes, values = sampling_nodes(pixels, points, step, boundary, sigma)
+    return _frozen(gaussian_weights(positions, nodes, sigma) @ values)
 
 
 def sampling_nodes(
-    pixels: int, points: int, step: float, widest: float, boundary: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The parts of `sampling`, for a σ that is not known yet.
+    pixels: int,
+    points: int,
+    step: float,
+    boundary: str,
+    sigma: float,
+    growth: float = 1,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The parts of `sampling` for σ that is still to come.
 
     Args:
         pixels, points, step, boundary: As for `sampling`.
-        widest: Largest σ, in pixels.
+        sigma: About the standard deviation, in pixels.
+        growth: Up to which multiple of it there are enough nodes.
 
     Returns:
-        Four arrays: nodes of the Gaussian in units of σ, their weights, distances of
-        samples from basis functions of the spline, `(points, functions)`, and their
-        coefficients, `(functions, pixels)`: `Σ_v w_v B(distance + σ v) @ coefficients`.
+        Positions of the samples and of nodes around them, and the spline's values at
+        the nodes, `(nodes, pixels)`.
     """
-    positions = _centered(points) * step
-    reach = np.abs(positions).max() + 6 * widest
-    pixel, values = _spline(reach, pixels, boundary)
-    return *_gaussian_nodes(widest), positions[:, None] - pixel, values
+    positions, spacing = _centered(points) * step, min(1, sigma) / 4
+    reach = math.ceil((np.abs(positions).max() + 6 * growth * sigma) / spacing)
+    nodes = np.arange(-reach, reach + 1) * spacing
+    return positions, nodes, _spline_at(nodes, pixels, boundary)
 
 
-def cubic_spline(x, module: Any = np) -> Any:
-    """The cubic B-spline at `x`.
+def gaussian_weights(positions, nodes, sigma, module: Any = np) -> Any:
+    """Weights of the integral with a Gaussian around each position.
+
+    By the trapezoidal rule, which is exact to many digits for a Gaussian.
 
     Args:
-        x: Distances from its center, an array, or a tensor for `keras.ops`.
-        module: Module with `abs` and `maximum`, such as `numpy` or `keras.ops`.
+        positions, nodes: Arrays, or tensors for `keras.ops`.
+        sigma: Standard deviation σ, a number or a tensor.
+        module: `numpy` or `keras.ops`.
 
     Returns:
-        An array or a tensor like `x`; zero from distance 2 on.
+        An array or a tensor `(positions, nodes)`.
     """
-    outer, inner = (module.maximum(end - module.abs(x), 0) ** 3 for end in (2, 1))
-    return (outer - 4 * inner) / 6
+    distance = (positions[:, None] - nodes) / sigma
+    bell = module.exp(-0.5 * module.square(distance))
+    return bell / module.sum(bell, axis=1, keepdims=True)
 
 
 @functools.lru_cache(maxsize=16)
@@ -86,8 +98,7 @@ def spline_response(sigma: float, fineness: int) -> np.ndarray:
         A read-only float64 array of odd length around the 1, followed by a zero.
     """
     reach = fineness * math.ceil(6 * sigma + 12)
-    positions = np.arange(-reach, reach + 1) / fineness
-    line = _at_positions(positions, 1, sigma, "zero")[:, 0]
+    line = sampling(1, 2 * reach + 1, 1 / fineness, sigma, "zero")[:, 0]
     return _frozen(np.append(line, 0.0))
 
 
@@ -103,7 +114,7 @@ def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
     Returns:
         A read-only float64 array `(pixels, points)`.
     """
-    return _frozen(_at_positions(_centered(pixels) / step, points, 0.0, "symmetric"))
+    return _frozen(_spline_at(_centered(pixels) / step, points, "symmetric"))
 
 
 def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
@@ -140,41 +151,20 @@ def _stencil(alpha: tuple[int, ...], radius: int) -> np.ndarray:
     return product
 
 
-def _at_positions(positions, size: int, sigma: float, boundary: str) -> np.ndarray:
-    """The smoothed spline through `size` centered values, at positions."""
-    spread, weights = _gaussian_nodes(sigma)
-    pixel, values = _spline(np.abs(positions).max() + 6 * sigma, size, boundary)
-    basis = np.zeros((len(positions), len(pixel)))
-    for offset, weight in zip(sigma * spread, weights, strict=True):
-        basis += weight * cubic_spline(positions[:, None] + offset - pixel)
-    return basis @ values
+def _spline_at(positions, size: int, boundary: str) -> np.ndarray:
+    """The cubic spline through `size` centered values, at positions."""
+    beyond = max(np.abs(positions).max() - size / 2, 0)
+    margin = math.ceil(beyond) + 2 + _SPLINE_REACH
+    pixel = _centered(size + 2 * margin)
+    coefficients = math.sqrt(3) * (math.sqrt(3) - 2) ** abs(pixel[:, None] - pixel)
+    basis = _cubic_spline(positions[:, None] - pixel)
+    return basis @ (coefficients @ extended(size, margin, boundary))
 
 
-def _gaussian_nodes(widest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes, in units of σ, and weights of integrals with a Gaussian of σ ≤ `widest`.
-
-    By the trapezoidal rule, which is exact to many digits for a Gaussian.
-    """
-    if not widest:
-        return np.zeros(1), np.ones(1)
-    spacing = min(1 / 8, 1 / (4 * widest))
-    reach = math.ceil(6 / spacing)
-    spread = np.arange(-reach, reach + 1) * spacing
-    bell = np.exp(-0.5 * spread**2)
-    return spread, bell / bell.sum()
-
-
-def _spline(reach: float, size: int, boundary: str) -> tuple[np.ndarray, np.ndarray]:
-    """The cubic spline through `size` centered values, extended beyond them.
-
-    Returns:
-        Positions of the basis functions that values up to `reach` need, and their
-        coefficients, `(functions, size)`.
-    """
-    margin = math.ceil(max(reach - size / 2, 0)) + 2 + _SPLINE_REACH
-    distance = np.abs(np.subtract.outer(*[np.arange(size + 2 * margin)] * 2))
-    coefficients = math.sqrt(3) * (math.sqrt(3) - 2) ** distance
-    return _centered(size + 2 * margin), coefficients @ extended(size, margin, boundary)
+def _cubic_spline(x: np.ndarray) -> np.ndarray:
+    """The cubic B-spline at distances `x` from its center; zero from 2 on."""
+    outer, inner = (np.maximum(end - np.abs(x), 0) ** 3 for end in (2, 1))
+    return (outer - 4 * inner) / 6
 
 
 def _centered(count: int) -> np.ndarray:

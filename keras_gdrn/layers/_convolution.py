@@ -9,6 +9,7 @@ least: in half precision, differences of rounded values would be off by up to 10
 """
 
 import itertools
+import operator
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,7 @@ from keras_gdrn._checks import check_reach
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.layers._matrices import sampling, smoothing
 from keras_gdrn.layers._precision import single_or_double
-from keras_gdrn.layers._products import (
-    product_along,
-    products,
-    products_along,
-    sum_of_products,
-)
+from keras_gdrn.layers._products import product_along, products, products_along
 
 
 def on_grid(layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None):
@@ -81,8 +77,8 @@ def on_pixels(layer, x, scale: float = 1.0, gain=None):
     if known and isinstance(sigma, float):
         check_reach(sigma, sizes)
         how = sigma, layer.order, layer.boundary, layer.epsilon
-        wide = [halves for n in sizes if (halves := kernels.halves(n, *how))]
-        if wide:  # along all axes, or none
+        wide = [kernels.few_coefficients(size, *how) for size in sizes]
+        if wide[0] is not None:  # along all axes, or none
             return _by_few_coefficients(layer, x, wide, gain)
     beyond = 2 * kernels.stencil_radius(layer.indices)
     how = sigma, x.dtype, layer.boundary, layer.sigma * scale
@@ -108,32 +104,23 @@ def _differences_combined(layer, x, sigma, stride: int, gain=None):
 
 
 def _by_few_coefficients(layer, x, axes: list, gain=None):
-    """`Σ_α C_α m(α) K_α x`, by the `kernels.halves` of each axis.
-
-    Derivatives along the first axis are taken after mixing channels, along the others
-    before it: a jet of order two then needs three products along each axis.
-    """
-    last = layer.kernel if gain is None else layer.kernel * gain
-    first, *others = axes
-    before = {(): product_along(x, 1, first.analysis[0])}
-    for axis, of_axis in enumerate(others, start=2):
-        before = {
+    """`Σ_α C_α m(α) K_α x`, by the `kernels.few_coefficients` of each axis."""
+    parts = {(): x}
+    for axis, factors in enumerate(axes, start=1):
+        parts = {
             (*alpha, a): y
-            for alpha, x in before.items()
+            for alpha, part in parts.items()
             for a, y in enumerate(
-                products(x, axis, of_axis.analysis[: layer.order + 1 - sum(alpha)])
+                products(part, axis, factors.analysis[: layer.order + 1 - sum(alpha)])
             )
         }
+    last = layer.kernel if gain is None else layer.kernel * gain
     jet = layer.depthwise_kernel if layer.separable else last
     jet = _normalized(layer, jet, 1.0, x.dtype)
-    mixed: dict[int, Any] = {}
-    for k, alpha in enumerate(layer.indices):
-        x = before[alpha[1:]]
-        y = x * jet[k] if layer.separable else ops.matmul(x, jet[k])
-        mixed[alpha[0]] = mixed[alpha[0]] + y if alpha[0] in mixed else y
-    y = sum_of_products(list(mixed.values()), 1, [first.synthesis[a] for a in mixed])
-    for axis, of_axis in enumerate(others, start=2):
-        y = product_along(y, axis, of_axis.synthesis[0])
+    mixed = operator.mul if layer.separable else ops.matmul
+    y = sum(mixed(parts[alpha], jet[k]) for k, alpha in enumerate(layer.indices))
+    for axis, factors in enumerate(axes, start=1):
+        y = product_along(y, axis, factors.synthesis)
     if layer.separable:
         return _channels_mixed(layer, y, last)
     return ops.cast(y, layer.compute_dtype)

@@ -45,7 +45,11 @@ def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> 
                 "A first layer with `trainable_sigma=True` needs images of a known "
                 "size. Received: images of an unknown size"
             )
-        return _sampling_by_nodes(pixels, points, step, sigma, boundary, 4 * initial)
+        nodes = kernels.sampling_nodes(pixels, points, step, boundary, initial, 4)
+        dtype = single_or_double(sigma.dtype)
+        at, nodes, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
+        weights = kernels.gaussian_weights(at, nodes, ops.cast(sigma, dtype), ops)
+        return ops.matmul(weights, values)
     if isinstance(pixels, int) and isinstance(points, int):
         return kernels.sampling(pixels, points, step, sigma, boundary)
     return _spline_values(_centered(points) * step, pixels, sigma, boundary)
@@ -79,16 +83,6 @@ def _cosines(place, k, size, dtype: str):
     # Reduced before the division: large products would lose the phase's low digits.
     turns = (k * (2 * place[:, None] + 1)) % (4 * size)
     return ops.cos(ops.cast(turns, dtype) * (math.pi / 2) / ops.cast(size, dtype))
-
-
-def _sampling_by_nodes(pixels, points, step, sigma, boundary, widest: float):
-    """By a sum over the nodes of the Gaussian, differentiable in σ."""
-    dtype = single_or_double(sigma.dtype)
-    nodes = kernels.sampling_nodes(pixels, points, step, widest, boundary)
-    spread, weights, distance, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
-    x = distance[:, :, None] + ops.cast(sigma, dtype) * spread
-    basis = ops.matmul(kernels.cubic_spline(x, ops), weights[:, None])[..., 0]
-    return ops.matmul(basis, values)
 
 
 def _spline_values(positions, size, sigma: float, boundary: str):

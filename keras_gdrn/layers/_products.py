@@ -27,15 +27,26 @@ def products_along(x, matrices: list) -> Any:
 
 def product_along(x, axis: int, matrix) -> Any:
     """A matrix times the lines along one axis; axis 0 is the batch."""
+    return products(x, axis, [matrix])[0]
+
+
+def products(x, axis: int, matrices) -> list:
+    """Each of several matrices of one shape times the lines along an axis."""
     *front, size = ops.shape(x)[1 : axis + 1]
     behind = ops.shape(x)[axis + 1 :]
     lines = ops.reshape(x, (-1, size, math.prod(behind)))
-    if scipy.sparse.issparse(matrix):
-        y = _by_tiles(lines, matrix)
+    if scipy.sparse.issparse(matrices[0]):
+        parts = _by_tiles(lines, matrices)
     else:
-        wide = ops.convert_to_tensor(matrix, single_or_double(x.dtype))
-        y = _times(ops.cast(wide, x.dtype), lines)
-    return ops.reshape(y, (-1, *front, ops.shape(y)[1], *behind))
+        parts = _dense(lines, matrices)
+    return [ops.reshape(y, (-1, *front, ops.shape(y)[1], *behind)) for y in parts]
+
+
+def _dense(lines, matrices) -> list:
+    dtype = single_or_double(lines.dtype)
+    together = ops.concatenate([ops.convert_to_tensor(m, dtype) for m in matrices])
+    y = _times(ops.cast(together, lines.dtype), lines)
+    return ops.split(y, len(matrices), axis=1) if len(matrices) > 1 else [y]
 
 
 def _times(matrix, lines):
@@ -46,31 +57,14 @@ def _times(matrix, lines):
     return ops.matmul(matrix, lines)
 
 
-def products(x, axis: int, matrices) -> list:
-    """Each of several matrices of one shape times the lines along an axis."""
-    if any(map(scipy.sparse.issparse, matrices)):
-        return [product_along(x, axis, matrix) for matrix in matrices]
-    y = product_along(x, axis, np.concatenate(matrices))
-    return ops.split(y, len(matrices), axis=axis)
-
-
-def sum_of_products(terms: list, axis: int, matrices) -> Any:
-    """The sum of each matrix times the lines of its term along an axis."""
-    if any(map(scipy.sparse.issparse, matrices)):
-        pairs = zip(terms, matrices, strict=True)
-        return sum(product_along(x, axis, matrix) for x, matrix in pairs)
-    lines = ops.concatenate(terms, axis=axis)
-    return product_along(lines, axis, np.concatenate(matrices, axis=1))
-
-
-def _by_tiles(lines, matrix):
-    """Product with a matrix of few entries in each row, near the diagonal.
+def _by_tiles(lines, matrices) -> list:
+    """Products with matrices of few entries in each row, near the diagonal.
 
     A tile of rows reads a fixed number of inputs, so that the cost of an output does
     not grow with the length of the axis.
     """
-    blocks, step, before = _tiles(matrix)
-    tiles, _, width = blocks.shape
+    blocks, step, before = _tiles(matrices)
+    tiles, rows, width = blocks.shape
     copies, size = width // step, lines.shape[1]
     after = step * (tiles + copies - 1) - before - size
     lines = ops.pad(lines, [[0, 0], [before, max(after, 0)], [0, 0]])
@@ -82,31 +76,30 @@ def _by_tiles(lines, matrix):
     ]
     blocks = ops.convert_to_tensor(blocks, lines.dtype)
     y = ops.matmul(blocks, ops.concatenate(parts, axis=2))
-    return ops.reshape(y, (-1, tiles * blocks.shape[1], lines.shape[2]))[
-        :, : matrix.shape[0]
+    outputs, rows = matrices[0].shape[0], rows // len(matrices)
+    return [
+        ops.reshape(part, (-1, tiles * rows, lines.shape[2]))[:, :outputs]
+        for part in ops.split(y, len(matrices), axis=2)
     ]
 
 
-def _tiles(matrix) -> tuple[np.ndarray, int, int]:
-    """The matrix in tiles of its rows.
+def _tiles(matrices) -> tuple[np.ndarray, int, int]:
+    """The matrices in tiles of their rows.
 
     Returns:
-        Tiles `(tiles, rows, width)`, the step from one tile's inputs to the next, and
-        the padding before the first input.
+        Tiles `(tiles, matrices * rows, width)`, the step from one tile's inputs to the
+        next, and the padding before the first input.
     """
-    entries, outputs = matrix.tocoo(), matrix.shape[0]
-    counts = np.bincount(entries.row, minlength=outputs)
-    center = np.bincount(entries.row, entries.col, outputs) / np.maximum(counts, 1)
-    low, high = outputs // 4, 3 * outputs // 4
-    slope = (center[high] - center[low]) / (high - low)  # h, or 1 / h
-    rows, step = (1, round(slope)) if slope > 0.75 else (round(1 / slope), 1)
-    times = max(1, round(np.median(counts) / step))  # as wide as a kernel
-    rows, step = rows * times, step * times
-    tiles = math.ceil(outputs / rows)
-    tile, row = np.divmod(entries.row, rows)
-    column = entries.col - step * tile
+    outputs, inputs = matrices[0].shape
+    # A tile is as wide as a kernel.
+    tiles = math.ceil(outputs * inputs / matrices[0].nnz)
+    rows, step = math.ceil(outputs / tiles), math.ceil(inputs / tiles)
+    entries = [matrix.tocoo() for matrix in matrices]
+    tile, row = np.divmod(np.concatenate([e.row for e in entries]), rows)
+    row += rows * np.repeat(np.arange(len(entries)), [e.nnz for e in entries])
+    column = np.concatenate([e.col for e in entries]) - step * tile
     before = max(0, -column.min())
     width = step * math.ceil((column.max() + before + 1) / step)
-    blocks = np.zeros((tiles, rows, width))
-    blocks[tile, row, column + before] = entries.data
+    blocks = np.zeros((tiles, rows * len(entries), width))
+    blocks[tile, row, column + before] = np.concatenate([e.data for e in entries])
     return blocks, step, before

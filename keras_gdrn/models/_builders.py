@@ -104,13 +104,10 @@ def scale_channel(
 
     image = keras.Input(input_shape, name="image")
     x = _conv_bn_relu(image, "stem", widths[0], 1.0, common)
+    build = _residual_block if residual else _conv_bn_relu
     for block, filters in enumerate(widths[1:], start=1):
-        options = {
-            **common,
-            "zero_order": zero_order,
-            "separable": block > blocks - separable_blocks,
-        }
-        build = _residual_block if residual else _conv_bn_relu
+        separable = block > blocks - separable_blocks
+        options = {**common, "zero_order": zero_order, "separable": separable}
         x = build(x, f"block{block}", filters, ratio**block, options)
     x = GaussDerConv(
         check_positive_integer("classes", classes),

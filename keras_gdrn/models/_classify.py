@@ -1,5 +1,6 @@
 """Classification of photographs of any size and format."""
 
+import itertools
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -75,9 +76,9 @@ def classify(
         )
     if object_size is not None:
         check_positive("object_size", object_size)
-    channels = only_layer(model, ScaleChannels)
+    scales = only_layer(model, ScaleChannels).sigma0
     # Objects get the size that suits the scale channel in the middle.
-    middle = sorted(channels.sigma0)[len(channels.sigma0) // 2]
+    middle = sorted(scales)[len(scales) // 2]
     side, canvas = middle * known.object_size, model.input_shape[1:3]
     images = []
     for photo in _listed(photos):
@@ -86,17 +87,19 @@ def classify(
         images.append(_placed(pixels, factor, canvas, known.extension))
     network = with_input_of(model, only_layer(model, ScalePooling))
     step = 1 if None in canvas else BATCH  # images of several sizes
-    batches = [np.stack(images[n : n + step]) for n in range(0, len(images), step)]
-    found = []
-    for batch in batches:
+    answers = []
+    for n in range(0, len(images), step):
         # Unlike `predict`, a call does not compile again for each size of images.
-        each, scores = map(ops.convert_to_numpy, network(batch, training=False))
-        tops = decode_predictions(scores, known.class_names, top)
-        best = np.argmax(scores, axis=-1)
-        for of_scales, label, names in zip(each, best, tops, strict=True):
-            sigma0 = channels.sigma0[int(np.argmax(of_scales[:, label]))]
-            found.append(Answer(*names[0], sigma0, names))
-    return found
+        outputs = network(np.stack(images[n : n + step]), training=False)
+        each, scores = map(ops.convert_to_numpy, outputs)
+        names = decode_predictions(scores, known.class_names, top)
+        answers += map(_answer, each, scores, names, itertools.repeat(scales))
+    return answers
+
+
+def _answer(of_scales, scores, names: list, scales: tuple[float, ...]) -> Answer:
+    decided = np.argmax(of_scales[:, np.argmax(scores)])
+    return Answer(*names[0], scales[int(decided)], names)
 
 
 def decode_predictions(

@@ -66,13 +66,7 @@ def _started(address: str | None, cores: int) -> tuple[Any, bool]:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_worker_niceness", "0")  # trials are the main work
-    try:
-        import ray
-    except ImportError as error:
-        raise ImportError(
-            "A search in several processes needs Ray: `pip install ray`, or the extra "
-            "`ray` of this package"
-        ) from error
+    ray = _imported_ray()
     if ray.is_initialized():
         return ray, False
     options: dict[str, Any] = {"address": address, "log_to_driver": False}
@@ -93,6 +87,17 @@ def _started(address: str | None, cores: int) -> tuple[Any, bool]:
             stacklevel=2,
         )
     return ray, True
+
+
+def _imported_ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError(
+            "A search in several processes needs Ray: `pip install ray`, or the extra "
+            "`ray` of this package"
+        ) from error
+    return ray
 
 
 def _task(ray: Any, cpus: float, gpus: float) -> Any:

@@ -78,7 +78,7 @@ def test_gradient_takes_the_number_of_filters_from_the_kernel():
 
 def test_which_layers_have_few_coefficients():
     def have(size, sigma):
-        return kernels.halves(size, sigma, 2, "zero", 1e-3) is not None
+        return kernels.few_coefficients(size, sigma, 2, "zero", 1e-3) is not None
 
     assert have(64, 6.0) and have(300, 4.0) and have(4096, 3.0)
     assert not have(64, 2.7) and not have(8, 1.0)
@@ -87,10 +87,10 @@ def test_which_layers_have_few_coefficients():
 @pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
 def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
     def products(size):
-        halves = kernels.halves(size, 6.0, 2, boundary, 1e-3)
+        factors = kernels.few_coefficients(size, 6.0, 2, boundary, 1e-3)
         narrow = kernels.smoothing(size, size + 2, 1.0, boundary)
-        matrices = [*halves.analysis, *halves.synthesis, narrow]
-        return [_tiles(matrix)[0].size / size for matrix in matrices]
+        kinds = [[*factors.analysis], [factors.synthesis], [narrow]]
+        return [_tiles(matrices)[0].size / size for matrices in kinds]
 
     np.testing.assert_allclose(products(4096), products(1024), rtol=0.15)
 
