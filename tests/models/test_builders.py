@@ -184,7 +184,7 @@ def test_a_head_without_relu_learns_that_there_is_none_of_the_classes():
     for activation in ("relu", None):
         keras.utils.set_random_seed(0)
         model = gauss_der_resnet(
-            (16, 16, 1), 3, [4], 1.3, sigma0=[1.0], head_activation=activation
+            (16, 16, 1), 3, [4, 6], 1.3, sigma0=[1.0], head_activation=activation
         )
         loss = keras.losses.BinaryCrossentropy(from_logits=True)
         model.compile(keras.optimizers.Adam(0.05), loss)
