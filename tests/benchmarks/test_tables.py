@@ -1,5 +1,6 @@
 """The benchmarks that print a table, on little data."""
 
+import functools
 import json
 import re
 
@@ -58,6 +59,9 @@ def test_layers_are_timed(table_of):
 
 @pytest.mark.slow
 def test_a_network_learns_to_look_elsewhere(table_of, tmp_path, monkeypatch):
+    """Here one of two scale channels, at one size."""
+    two = functools.partial(from_preset, sigma0=(1.0, 1.4))
+    monkeypatch.setattr("keras_gdrn.models.from_preset", two)
     monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (1.0,))
     little = ("--epochs", 1, "--limit", 4, "--joint-limit", 2, "--test-limit", 2)
     little += ("--joint-epochs", 2, "--canvas", 36, "--dtype", "mixed_bfloat16")
