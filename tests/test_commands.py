@@ -28,6 +28,7 @@ GIVEN = {
     "benchmarks/studies/covariance.py": ["scores", "--network", "file/below"],
     "benchmarks/gpu/bound.py": ["--largest", "0"],
     "benchmarks/gpu/on_tensorflow.py": ["--batch", "0"],
+    "benchmarks/gpu/paper.py": ["--only", "nothing"],
     "benchmarks/gpu/run.py": ["--batch", "0"],
     "benchmarks/studies/mnist_scale.py": ["--out", "file/below"],
     "benchmarks/studies/sampling.py": ["mnist", "--out", "file/below"],

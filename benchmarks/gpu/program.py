@@ -137,6 +137,9 @@ def _kernel(parts: dict, one: _Instruction, shapes: dict, times: int) -> Kernel:
         kind = one.attribute(r'custom_call_target="([^"]+)"')
         if "conv" in kind:
             operations, dtype = _convolution(one, shapes)
+        elif "gemm" in kind or "matmul" in kind:
+            axes = one.attribute(r'"lhs_contracting_dimensions":\[([^\]]*)\]')
+            operations, dtype = _product(one, shapes, axes.replace('"', ""))
     path = one.attribute(r'op_name="([^"]*)"', "?")
     direction = "backward" if "transpose(" in path else "forward"
     moved = sum(_size(shapes.get(operand, "")) for operand in one.operands)
@@ -166,14 +169,20 @@ def _dots(parts: dict, name: str) -> tuple[int, str]:
     shapes = {one.name: one.shape for one in parts.get(name, [])}
     for one in parts.get(name, []):
         if one.code == "dot":
-            dtype, sizes = _arrays(shapes[one.operands[0]])[0]
             axes = one.attribute(r"lhs_contracting_dims=\{([\d,]*)\}")
-            depth = math.prod(sizes[int(axis)] for axis in axes.split(",") if axis)
-            total += 2 * math.prod(_arrays(one.shape)[0][1]) * depth
+            own, dtype = _product(one, shapes, axes)
+            total += own
         for called in one.calls:
             inner, of_inner = _dots(parts, called)
             total, dtype = total + inner, of_inner or dtype
     return total, dtype
+
+
+def _product(one: _Instruction, shapes: dict, axes: str) -> tuple[int, str]:
+    """Operations of a matrix product over these axes of its left, and their type."""
+    dtype, sizes = _arrays(shapes[one.operands[0]])[0]
+    depth = math.prod(sizes[int(axis)] for axis in axes.split(",") if axis)
+    return 2 * math.prod(_arrays(one.shape)[0][1]) * depth, dtype
 
 
 def _convolution(one: _Instruction, shapes: dict) -> tuple[int, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from budgets import within
+from cost import EXPLANATION, cost
 from experiments import EXPERIMENTS, POOLINGS, RESCALED
 from records import read_records, report
 from run import images_of
@@ -100,7 +101,7 @@ for _dataset in RESCALED:
 
 
 def listing(budget: str) -> str:
-    """All experiments and figures by section of the paper, and what they train on."""
+    """All experiments and figures by section of the paper, and what they cost."""
     sections: dict[str, list[str]] = {}
     width = max(map(len, EXPERIMENTS))
     for name, experiment in EXPERIMENTS.items():
@@ -109,17 +110,15 @@ def listing(budget: str) -> str:
             f"{stage.recipe.epochs} × {images_of(of, stage)} in {len(stage.sigma0)}"
             for stage in of.stages
         )
-        line = f"  {name.ljust(width)}  {experiment.dataset}, {work}"
+        line = f"  {name.ljust(width)}  {experiment.dataset}, {work}: {cost(of)}"
         sections.setdefault(experiment.what, []).append(line)
     for name, figure in FIGURES.items():
         sections.setdefault(figure.where, []).append(f"  --figure {name}")
     # Sections, then appendices, then what is beyond the paper.
     order = sorted(sections, key=lambda w: (w[:4] != "Sec.", w[:2] != "A.", w))
     parts = ["\n".join([what, *sections[what]]) for what in order]
-    parts.append(
-        f"Epochs × images in scale channels, --budget {budget}. A run first prints how "
-        "long it will take."
-    )
+    what = f"Epochs × images in scale channels, --budget {budget}."
+    parts.append(f"{what} {EXPLANATION}")
     return "\n\n".join(parts)
 
 

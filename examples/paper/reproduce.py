@@ -38,6 +38,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 from budgets import BUDGETS, with_batch_size, with_network, within
+from cost import EXPLANATION, cost
 from experiments import EXPERIMENTS, Experiment
 from figures import FIGURES, draw, listing
 from images import Source
@@ -118,6 +119,8 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
             print(f"This run is complete; its results are in {out}")
             return
         print(f"{name}, in {out}")
+        if options.budget != "smoke":
+            print(f"About {cost(experiment)}. {EXPLANATION}", flush=True)
         if options.batch_size:
             print("With --batch-size, this training departs from the paper's.")
         run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))

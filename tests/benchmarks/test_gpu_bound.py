@@ -31,6 +31,7 @@ ENTRY %main (p: bf16[8,64], q: bf16[64,16], i: bf16[2,9,9,3], k: bf16[3,3,3,4]) 
   %k = bf16[3,3,3,4]{3,2,1,0} parameter(3)
   %gemm_fusion.7 = f32[8,16]{1,0} fusion(%p, %q), kind=kCustom, calls=%inner, metadata={op_name="jit(f)/transpose(jvp)/dot_general"}
   %cudnn-conv = (bf16[2,7,7,4]{3,2,1,0}, u8[0]{0}) custom-call(%i, %k), window={size=3x3}, dim_labels=b01f_01io->b01f, custom_call_target="__cudnn$convForward", metadata={op_name="jit(f)/conv"}
+  %gemm.2 = (f32[8,16]{1,0}, s8[99]{0}) custom-call(%p, %q), custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]}}}
   %start = (f32[8,16]{1,0}) tuple(%gemm_fusion.7)
   %loop = (f32[8,16]{1,0}) while(%start), condition=%body, body=%body, backend_config={"known_trip_count":{"n":"5"}}
   ROOT %out = f32[8,16]{1,0} get-tuple-element(%loop), index=0
@@ -50,7 +51,9 @@ def program():
 
 
 def test_bytes_and_operations_of_each_kernel(program):
-    product, convolution, copy = program.kernels(PROGRAM)
+    product, convolution, of_library, copy = program.kernels(PROGRAM)
+    assert of_library.kind == "__cublas$lt$matmul"
+    assert (of_library.operations, of_library.dtype) == (product.operations, "bf16")
     assert (product.kind, product.source) == (
         "product, gemm fusion",
         "backward dot_general",

@@ -192,11 +192,13 @@ def test_what_runs_have_in_common_is_trained_once(run, others, expected):
     assert start_for(run, others) == expected
 
 
-def test_the_list_is_by_section_and_says_what_is_trained():
+def test_the_list_is_by_section_and_says_what_is_trained(monkeypatch):
+    monkeypatch.setitem(listing.__globals__, "cost", lambda of: f"{len(of.stages)} h")
     text = listing("full")
     titles = ("Sec. 7.1, zero-order term", "A.1, one scale", "beyond the paper: MNIST")
     places = [text.index(f"\n\n{title}") for title in titles]
     assert places == sorted(places)
-    assert re.search(r"^  cifar10_max +cifar10, 90 × 50000 in 6$", text, re.M)
+    assert re.search(r"^  cifar10_max +cifar10, 90 × 50000 in 6: 1 h$", text, re.M)
+    assert "counted without a GPU" in text
     named = re.findall(r"^  (\S+)", text, re.M)
     assert set(EXPERIMENTS) <= set(named) and named.count("--figure") == len(FIGURES)
