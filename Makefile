@@ -20,7 +20,7 @@ FAST := tests/test_kernels.py tests/test_docs.py tests/test_packaging.py tests/d
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope \
 	--no-loadscope-reorder
 
-.PHONY: demo test tensorflow jax check lint test-matrix docs endurance bench clean
+.PHONY: demo test tensorflow jax check fast lint test-matrix docs endurance bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
@@ -29,7 +29,7 @@ test: $(INSTALLED)
 	$(MAKE) --jobs=2 lint docs
 	BUILT_DOCS=build/docs $(MAKE) --jobs=2 tensorflow jax
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
-		KERAS_BACKEND=torch $(PYTEST) -m "not slow" $(ON_TORCH); fi
+		KERAS_BACKEND=torch $(PYTEST) $(ON_TORCH); fi
 
 tensorflow: $(INSTALLED)
 	KERAS_BACKEND=tensorflow nice -n 4 $(PYTEST)
@@ -42,7 +42,10 @@ jax: $(INSTALLED)
 	@KERAS_BACKEND=jax $(BIN)/python -m pytest $(ON_JAX) > build/jax.txt 2>&1; \
 		status=$$?; cat build/jax.txt; exit $$status
 
-check: lint
+check: $(INSTALLED)
+	$(MAKE) --jobs=2 lint fast
+
+fast: $(INSTALLED)
 	KERAS_BACKEND=tensorflow $(PYTEST) -m "not slow and not endurance" $(FAST)
 
 # On the oldest supported versions, which are those of Colab, and on the newest.

@@ -41,12 +41,9 @@ if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
     share = cores[number :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]
     os.sched_setaffinity(0, share or cores)
 
-import keras
 import pytest
 
 from tests._commands import command as command
-
-BACKEND = keras.backend.backend()
 
 # Graphs are made of many small objects: Python looks through all there are after every
 # 700 new ones, which would be a tenth of the time.
@@ -57,9 +54,16 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def backend() -> str:
+    """Keras is loaded by those who run tests, not by who hands them out to others."""
+    import keras
+
+    return keras.backend.backend()
+
+
 def pytest_runtest_setup(item):
     seen = item.get_closest_marker("seen_on_tensorflow")
-    if seen and BACKEND != "tensorflow":
+    if seen and backend() != "tensorflow":
         pytest.skip(f"seen on TensorFlow: {seen.args[0]}")
 
 
@@ -69,7 +73,9 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path not in slow)
 
 
-if BACKEND == "torch":
+def pytest_collection(session):
+    if getattr(session.config.option, "numprocesses", None) or backend() != "torch":
+        return
     import torch
 
     def as_array(tensor, dtype=None, copy=None):
@@ -86,11 +92,11 @@ if BACKEND == "torch":
 @pytest.fixture(scope="session", autouse=True)
 def full_float32_products():
     """A GPU would round the factors of float32 products to ten bits."""
-    if BACKEND == "tensorflow":
+    if backend() == "tensorflow":
         import tensorflow as tf
 
         tf.config.experimental.enable_tensor_float_32_execution(False)
-    elif BACKEND == "jax":
+    elif backend() == "jax":
         import jax
 
         jax.config.update("jax_default_matmul_precision", "highest")
@@ -99,7 +105,7 @@ def full_float32_products():
 @pytest.fixture(scope="session", autouse=True)
 def pipelines_that_end_at_once():
     """What Keras makes of arrays too is without the thread that tunes a pipeline."""
-    if BACKEND != "tensorflow":
+    if backend() != "tensorflow":
         yield
         return
     import tensorflow as tf
@@ -114,6 +120,8 @@ def pipelines_that_end_at_once():
 
 @pytest.fixture(autouse=True)
 def fixed_seeds_and_policy():
+    import keras
+
     keras.utils.set_random_seed(0)
     policy = keras.config.dtype_policy()
     yield
@@ -123,8 +131,8 @@ def fixed_seeds_and_policy():
 @pytest.fixture
 def float64():
     """For tests whose tolerances need float64."""
-    if BACKEND != "tensorflow":
-        pytest.skip(f"on {BACKEND}, Keras computes in float32 what is float64")
+    if backend() != "tensorflow":
+        pytest.skip(f"on {backend()}, Keras computes in float32 what is float64")
 
 
 @pytest.fixture
@@ -133,7 +141,7 @@ def step_by_step():
 
     That graphs do the same is told by the tests of the layers and of `fit`.
     """
-    if BACKEND != "tensorflow":
+    if backend() != "tensorflow":
         yield
         return
     import tensorflow as tf

@@ -110,6 +110,7 @@ def test_the_wheel_has_the_package_and_the_sdist_what_the_commands_need(
         assert named and all((folder / name).exists() for name in named)
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said_in_one_sentence(tmp_path):
     """On JAX, with what `docs/keras_users.md` has one install without TensorFlow."""
     program = tmp_path / "program.py"

@@ -4,10 +4,7 @@ Only what takes long is made shorter.
 """
 
 import dataclasses
-import os
 import re
-import subprocess
-import sys
 from unittest import mock
 
 import keras
@@ -134,6 +131,7 @@ def test_a_recipe_for_plain_keras():
 
 
 def test_several_devices(tmp_path, monkeypatch):
+    """That on JAX needs a process of its own: see tests/training/_distribution.py."""
     by_fit, on_tensorflow, _ = code("docs/devices")
     names = dict(zip(("images", "labels"), random_images(8, (40, 40, 1)), strict=True))
     exec(on_tensorflow.replace('("digits")', '("digits", widths=(4,))'), names)
@@ -145,20 +143,6 @@ def test_several_devices(tmp_path, monkeypatch):
     names = {"data": random_images(2, (64, 64, 3))}
     exec(by_fit.replace('cifar10", sigma0', 'cifar10", widths=(4, 4), sigma0'), names)
     assert (tmp_path / "runs/first").is_dir()
-
-
-@pytest.mark.slow
-def test_several_devices_on_jax():
-    """In a process of its own, on two virtual devices."""
-    *_, on_jax = code("docs/devices")
-    small = on_jax.replace('("digits")', '("digits", widths=(4,))')
-    images = (
-        "import numpy as np\nimages = np.ones((8, 40, 40, 1))\nlabels = np.arange(8)"
-    )
-    environment = os.environ | {"KERAS_BACKEND": "jax"}
-    environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
-    command = [sys.executable, "-c", f"{images}\n{small.replace('=32', '=8')}"]
-    subprocess.run(command, env=environment, check=True, capture_output=True)
 
 
 def test_the_functional_model():
@@ -207,7 +191,8 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
 def test_a_search_in_three_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    names["space"] = tuning.SearchSpace(blocks=(1,), stem_width=(4,), width=(4,))
+    small = {"stem_width": (4,), "width": (4,), "sigma0_range": (0.7, 1.0)}
+    names["space"] = tuning.SearchSpace(blocks=(1,), **small)
     _, search, again, on_ray = code("docs/hyperparameters")
     search = search.replace("max_trials=20", "max_trials=1").replace("800", "968")
     exec(search.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)

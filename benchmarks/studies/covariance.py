@@ -32,6 +32,7 @@ both accuracies.
 
 import argparse
 import os
+from collections.abc import Iterator
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -88,18 +89,21 @@ def compare_layers(model, images_at, options) -> list[list[str]]:
     kinds = (GaussDerConv, GaussDerResidualBlock)
     names = [layer.name for layer in network.layers if isinstance(layer, kinds)]
 
-    def central(images, sigma0: float, layer: str) -> np.ndarray:
+    def central(images, sigma0: float) -> Iterator[np.ndarray]:
         at = with_input_shape(model, images.shape[1:])
         at = with_sigma0(at, [sigma0], options.density, None)
-        maps = feature_extractor(at, layer).predict(images, batch_size=20, verbose=0)
-        return maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
+        for name in names:
+            layer = feature_extractor(at, name)
+            maps = layer.predict(images, batch_size=20, verbose=0)
+            yield maps[:, 0, maps.shape[2] // 2, maps.shape[3] // 2]
 
     rows = [["layer", *(f"σ_0 = {sigma0:g}" for sigma0 in SCALES)]]
     errors = []
     for sigma0 in SCALES:
         images, _ = images_at(sigma0)
         seen = [(magnified(images, s), s * sigma0) for s in (options.factor, 1.0)]
-        errors.append([error(*(central(*at, name) for at in seen)) for name in names])
+        of_layers = zip(*(central(*at) for at in seen), strict=True)
+        errors.append([error(*pair) for pair in of_layers])
     return rows + [
         [name, *percent(*of_layer)]
         for name, of_layer in zip(names, np.transpose(errors), strict=True)

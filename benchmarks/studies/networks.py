@@ -1,5 +1,6 @@
 """Random and trained networks for the studies, with images for them."""
 
+import functools
 import json
 from collections.abc import Sequence
 from math import ceil
@@ -64,11 +65,15 @@ def scores(
     model, images, sigma0: Sequence[float] | None = None, density="kept", extent="kept"
 ) -> np.ndarray:
     """`(image, scale, class)` of the scale channels, by default of the network's."""
-    model = with_input_shape(model, images.shape[1:])
-    sigma0 = sigma0 or model.get_layer("scale_channels").sigma0
-    model = with_sigma0(model, sigma0, density, extent)
-    channels = keras.Model(model.input, model.get_layer("scale_channels").output)
+    sigma0 = tuple(sigma0 or model.get_layer("scale_channels").sigma0)
+    channels = _channels(model, images.shape[1:], sigma0, density, extent)
     return channels.predict(images, batch_size=50, verbose=0)
+
+
+@functools.lru_cache(maxsize=4)
+def _channels(model, shape, sigma0, density, extent) -> keras.Model:
+    model = with_sigma0(with_input_shape(model, shape), sigma0, density, extent)
+    return keras.Model(model.input, model.get_layer("scale_channels").output)
 
 
 def random_network(images, neutral: bool) -> keras.Model:

@@ -155,12 +155,13 @@ def test_networks_have_about_as_many_weights(peers, task, mode):
 
 @pytest.mark.slow
 def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (0.5, 1.0, 2.0))
+    monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (0.5, 1.0))
+    monkeypatch.setattr("keras_gdrn.models.SIX_SCALES", (0.5, 1.0))
     little = ["--epochs", 1, "--limit", 4, "--out", tmp_path]
     rows = table_of("studies/peers.py", "centered", *little)
     assert [title for title, *_ in rows] == list(peers.NETWORKS)
     for _, *accuracies, _, _ in rows:
-        assert len(accuracies) == 3 + 1
+        assert len(accuracies) == 2 + 1
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
     assert peers.spread(np.array([1.0, 3.0])) == "2.0 ± 1.4"
     assert [path.name for path in tmp_path.iterdir()] == ["centered.md"]
@@ -269,7 +270,8 @@ def test_densities_and_windows_are_compared(studies, tmp_path, monkeypatch):
     sampling = studies("sampling")
     network = {"digits": ((4, 4), 1.35, 24, 1)}
     counts = {"IMAGES": 8, "JOINT_IMAGES": 4, "TEST_IMAGES": 4, "NETWORKS": network}
-    for name, value in (counts | {"FACTORS": (0.5, 1.0)}).items():
+    scales = {"FACTORS": (0.5, 1.0), "SIX_SCALES": (0.5, 1.0)}
+    for name, value in (counts | scales).items():
         monkeypatch.setattr(sampling, name, value)
     rescaled = sampling.rescaled
 

@@ -1,5 +1,6 @@
 """The benchmarks that print a table, on little data."""
 
+import functools
 import json
 import re
 
@@ -58,14 +59,17 @@ def test_layers_are_timed(table_of):
 
 @pytest.mark.slow
 def test_a_network_learns_to_look_elsewhere(table_of, tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (0.5, 1.0, 2.0))
+    """Here one of two scale channels, at one size."""
+    two = functools.partial(from_preset, sigma0=(1.0, 1.4))
+    monkeypatch.setattr("keras_gdrn.models.from_preset", two)
+    monkeypatch.setattr("keras_gdrn.data.SIZE_FACTORS", (1.0,))
     little = ("--epochs", 1, "--limit", 4, "--joint-limit", 2, "--test-limit", 2)
     little += ("--joint-epochs", 2, "--canvas", 36, "--dtype", "mixed_bfloat16")
     table = table_of("studies/anywhere.py", "digits", *little, "--out", tmp_path)
     assert [name for name, *_ in table] == ["preset", "changed", "trained further"]
     for _, *row in table:
-        assert len(row) == 3 + 4
-        assert row[1] == row[3]  # not moved, at the size of training
+        assert len(row) == 1 + 4
+        assert row[0] == row[1]  # not moved, at the size of training
     center = table[0]
     assert float(center[-1]) < float(center[-4])  # moved by 12 pixels, and by none
     saved = tmp_path / "digits_anywhere"

@@ -1,9 +1,11 @@
 """MNIST-Scale: the splits, the sizes and their seeds."""
 
+import functools
+
 import numpy as np
 import pytest
 
-from keras_gdrn.data import _mnist_scale, imresize, mnist_scale, original_arrays
+from keras_gdrn.data import _mnist_scale, imresize, mnist_scale
 
 
 @pytest.fixture
@@ -46,13 +48,17 @@ def test_a_realization_is_its_seed(digits):
     assert (mnist_scale("train", 1, limit=50)[1] != every).any()
 
 
-def test_an_image_is_the_resized_digit(mnist_dir):
+@pytest.mark.slow
+def test_an_image_is_the_resized_digit(mnist_dir, monkeypatch):
+    original_arrays = functools.cache(_mnist_scale.original_arrays)
+    monkeypatch.setattr(_mnist_scale, "original_arrays", original_arrays)
     images, _ = mnist_scale("test", limit=1, data_dir=mnist_dir)
     random = np.random.RandomState(0)
     number = random.permutation(70000)[12000]
     factor = random.uniform(0.3, 1.0, 70000)[12000]
     split = "train+validation" if number < 60000 else "test"
-    digits, _ = original_arrays("mnist", split, data_dir=mnist_dir)
+    where = {"data_dir": mnist_dir, "download": False}
+    digits, _ = original_arrays("mnist", split, **where)
     expected = np.clip(imresize(digits[number % 60000], factor) / 255, 0, 1)
     rows = expected.shape[0]
     start = (28 - rows + 1) // 2

@@ -70,6 +70,7 @@ def test_published_accuracies():
     assert best["emoji", 1][0] == "ensemble" and best["mnist", 4][0] == "pixel_pool"
 
 
+@pytest.mark.slow
 def test_mnist_has_fifty_of_each_digit_in_each_split(mnist_dir):
     images = []
     for split in SPLITS:

@@ -1,15 +1,12 @@
 """The maximum that both selections take, where Keras' own on TensorFlow has gaps."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 
 from keras_gdrn.layers import ScalePooling, SpatialSelection
 from keras_gdrn.layers._maximum import maximum
-from tests._commands import ROOT
+from keras_gdrn.models import gauss_der_resnet
 from tests.layers._contract import numpy
 
 
@@ -62,27 +59,26 @@ def test_dropped_channels_do_not_count_and_nan_does(mode, dtype):
     assert np.isnan(numpy(pool(x, training=True)).astype("float32")).all()
 
 
-# For the whole process: from here on, TensorFlow stops at what is not finite.
-DEBUGGED = """
-import numpy as np, tensorflow as tf
-tf.debugging.enable_check_numerics()
-import keras
-from keras_gdrn.models import gauss_der_resnet
-x = np.random.default_rng(0).random((4, 16, 16, 1)).astype("float32")
-loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-for mode, selection in ("max", "max"), ("logsumexp", "center"), ("average", "max"):
-    model = gauss_der_resnet(
-        (16, 16, 1), 3, [4], 1.3, [1.0, 2.0], mode, scale_dropout=0.4,
-        spatial_selection=selection,
-    )
-    model.compile("adam", loss)
-    model.fit(x, np.arange(4) % 3, epochs=2, verbose=0)
-    assert np.isfinite(model.predict(x, verbose=0)).all()
-"""
-
-
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="its debugger")
-def test_tensorflows_debugger_finds_nothing_infinite():
-    command = [sys.executable, "-c", DEBUGGED]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+@pytest.mark.parametrize("selection", ["center", "max"])
+def test_tensorflows_debugger_finds_nothing_infinite(selection):
+    """In training and prediction, of the scores that each pooling makes of the same."""
+    import tensorflow as tf
+
+    model = gauss_der_resnet(
+        (16, 16, 1), 3, [4], 1.3, [1.0, 2.0], spatial_selection=selection
+    )
+    scores = model.get_layer("scale_channels").output
+    modes = ["max", "logsumexp", "average"] if selection == "max" else ["logsumexp"]
+    pooled = [ScalePooling(mode, dropout=0.4)(scores) for mode in modes]
+    model = keras.Model(model.input, keras.ops.concatenate(pooled, axis=1))
+    x = np.random.default_rng(0).random((4, 16, 16, 1)).astype("float32")
+    tf.debugging.enable_check_numerics()  # stops at what is not finite
+    try:
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("adam", loss)
+        model.fit(x, np.arange(4) % 3, epochs=2, verbose=0)
+        assert np.isfinite(model.predict(x, verbose=0)).all()
+    finally:
+        tf.debugging.disable_check_numerics()

@@ -57,7 +57,11 @@ CASES = {
 TOLERANCES = dict.fromkeys(("windows", "maximum", "maps"), 3e-5)
 
 
-@pytest.mark.parametrize("name", CASES)
+def slow_if_a_network(name):
+    return pytest.param(name, marks=pytest.mark.slow if name in TOLERANCES else ())
+
+
+@pytest.mark.parametrize("name", [*map(slow_if_a_network, CASES)])
 def test_values_and_gradients_are_those_of_known_sizes(name):
     import tensorflow as tf
 

@@ -72,6 +72,7 @@ def test_channel_is_the_layers_in_their_order(options):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.seen_on_tensorflow("its parts are tested here")
 def test_network_is_its_channels_pooled():
     model = gauss_der_resnet(**NETWORK, scale_pooling="logsumexp")
     randomize(model)
@@ -177,6 +178,7 @@ def test_no_class_begins_cut_off_unless_it_is_asked_for(options, center):
     assert 0.02 < np.std(scores) < center / 2
 
 
+@pytest.mark.seen_on_tensorflow("a ReLU is the same")
 def test_a_head_without_relu_learns_that_there_is_none_of_the_classes():
     """With the ReLU no score is below zero, and its gradient is lost at zero."""
     images, none = drawn(12, 16, 16, 1), np.zeros((12, 3))

@@ -56,7 +56,7 @@ def digits():
 def test_images_are_recognized_at_three_sizes(name, request):
     """An untrained network recognizes a tenth, one trained at one scale a third."""
     dataset, side, least = SEEN[name]
-    how = {"canvas": side, "limit": 32}
+    how = {"canvas": side, "limit": 16}
     if name == "cifar10":
         how["data_dir"] = request.getfixturevalue("cifar10_dir")
     model = from_preset(name, sigma0=cases(None, (2**0.5, 2.0)))
@@ -72,10 +72,11 @@ def test_images_are_recognized_at_three_sizes(name, request):
 def test_emoji_may_be_anywhere_and_of_any_size():
     model = from_preset("emoji")
     images, labels = stir_arrays("emoji", "test", (18, 64))
+    images, labels = images[::2], labels[::2]
     assert np.mean(model.predict(images, verbose=0).argmax(-1) == labels) > 0.9
     smallest = with_sigma0(model, model.get_layer("scale_channels").sigma0[-1:])
-    small = images[:36]  # which the coarsest channel alone does not see
-    assert np.mean(smallest.predict(small, verbose=0).argmax(-1) == labels[:36]) < 0.5
+    small = images[:18]  # which the coarsest channel alone does not see
+    assert np.mean(smallest.predict(small, verbose=0).argmax(-1) == labels[:18]) < 0.5
 
 
 @of_files
@@ -120,7 +121,7 @@ def test_other_images_and_scales_keep_the_weights(digits):
     for mine, theirs in zip(model.get_weights(), digits.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
     images = np.zeros((1, 56, 48, 1), "uint8")
-    assert np.isfinite(model.predict(images, verbose=0)).all()
+    assert np.isfinite(model(images)).all()
     single = from_preset("digits", sigma0=[1.0]).get_layer("scale_channels")
     assert (single.sigma0, single.density) == ((1.0,), 1.0)
 
@@ -129,13 +130,15 @@ def channel_of(model):
     return model.get_layer("scale_channels").network
 
 
-@pytest.mark.parametrize(
-    "dtype", ["mixed_bfloat16", keras.DTypePolicy("mixed_float16")]
-)
+POLICIES = ["mixed_bfloat16", keras.DTypePolicy("mixed_float16")]
+
+
+@pytest.mark.parametrize("dtype", cases(POLICIES, POLICIES[:1]))
 def test_in_another_precision_it_is_as_if_built_so(digits, dtype):
-    model = from_preset("digits", dtype=dtype, sigma0=[1.0, 2.0])
+    scales = cases([1.0, 2.0], [1.0])
+    model = from_preset("digits", dtype=dtype, sigma0=scales)
     keras.config.set_dtype_policy(dtype)
-    built = architecture("digits", sigma0=[1.0, 2.0])
+    built = architecture("digits", sigma0=scales)
     kept = channel_of(from_preset("digits")).get_layer("head").compute_dtype
     keras.config.set_dtype_policy("float32")
     assert kept == "float32"  # whatever the global policy
@@ -146,7 +149,7 @@ def test_in_another_precision_it_is_as_if_built_so(digits, dtype):
     scores = model(x)
     assert keras.backend.standardize_dtype(scores.dtype) == "float32"
     np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, (scores, built(x))))
-    single = keras.ops.convert_to_numpy(from_preset("digits", sigma0=[1.0, 2.0])(x))
+    single = keras.ops.convert_to_numpy(from_preset("digits", sigma0=scales)(x))
     error = np.abs(keras.ops.convert_to_numpy(scores) - single).max()
     assert 0 < error < 0.2
 
@@ -226,8 +229,8 @@ def test_selected_scale_grows_as_the_object():
     scales = keras.Model(model.input, channels.output)
     selected = []
     for factor in SIZE_FACTORS:
-        images, labels = rescaled_arrays("digits", "test", factor, limit=100)
-        of_class = scales.predict(images, verbose=0)[np.arange(100), :, labels]
+        images, labels = rescaled_arrays("digits", "test", factor, limit=60)
+        of_class = scales.predict(images, verbose=0)[np.arange(60), :, labels]
         selected.append(np.log2(channels.sigma0)[of_class.argmax(axis=1)].mean())
     slope, _ = np.polyfit(np.log2(SIZE_FACTORS), selected, 1)
     assert abs(slope - 1) <= 0.05

@@ -126,15 +126,17 @@ def test_gradients(policy, tolerance, sigma):
 )
 def test_gradients_of_a_trained_network(policy, tolerance):
     """In the twelve kernels, of the scores that images have for their own class."""
-    images, labels = rescaled_arrays("digits", "test", limit=32)
-    upstream = np.eye(10)[labels]
-    found = {}
-    for dtype in ("float32", policy):
-        model = from_preset("digits", dtype=dtype)
-        kernels = [weight.name == "kernel" for weight in model.trainable_weights]
-        _, *of_weights = gradients(model, images, upstream)
-        found[dtype] = [g for g, keep in zip(of_weights, kernels, strict=True) if keep]
-    pairs = zip(found[policy], found["float32"], strict=True)
+    found = _gradients_of_kernels(policy)
+    pairs = zip(found, _gradients_of_kernels("float32"), strict=True)
     errors = [difference(rounded, exact) for rounded, exact in pairs]
     print(f"{policy}, {len(errors)} kernels: {min(errors):.2%} to {max(errors):.2%}")
     assert_close(f"precise in {policy}", max(errors), tolerance)
+
+
+@functools.cache
+def _gradients_of_kernels(dtype):
+    images, labels = rescaled_arrays("digits", "test", limit=32)
+    model = from_preset("digits", dtype=dtype, sigma0=(1.0, 2**0.5))
+    _, *of_weights = gradients(model, images, np.eye(10)[labels])
+    pairs = zip(of_weights, model.trainable_weights, strict=True)
+    return [gradient for gradient, weight in pairs if weight.name == "kernel"]

@@ -4,6 +4,8 @@
 the image. Counter-examples are kernels that are scaled on the pixels.
 """
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -39,19 +41,28 @@ def scores(network, sigma0, given, density: float | None = 1.0, training=False):
     return array(layer(given, training=training))
 
 
-def normalized(density: float | None = 1.0, given=None, **options):
-    """A network with the batch statistics of the images."""
-    given = images() if given is None else given
+@functools.cache
+def normalized(density: float | None = 1.0, **options):
+    """A network with the batch statistics of the images, to be left as it is."""
+    return with_statistics_of(images(), density, **options)
+
+
+def with_statistics_of(given, density: float | None = 1.0, **options):
     network = random_channel(boundary="symmetric", **options)
     with keeping_only_the_last_statistics(network):
         scores(network, 1.0, given, density, training=True)
     return network
 
 
+@functools.cache
+def seen(network, sigma0, factor=1.0, density: float | None = 1.0):
+    """The scores of the images, all as much larger as the scale."""
+    return scores(network, sigma0 * factor, images(factor), density)
+
+
 def error_to(network, sigma0, factor=2.0, density: float | None = 1.0):
-    small = scores(network, sigma0, images(), density)
-    large = scores(network, np.multiply(sigma0, factor), images(factor), density)
-    return difference(large, small)
+    large = seen(network, sigma0, factor, density)
+    return difference(large, seen(network, sigma0, 1.0, density))
 
 
 @pytest.mark.parametrize("sigma0", TO_TWICE)
@@ -92,7 +103,7 @@ def test_signals_and_volumes(dimensions, size, options):
     of = [AnalyticImage(seed, dimensions, extent=size / 2) for seed in range(4)]
     small, large = (images(factor, size, of) for factor in (1.0, 2.0))
     shape = (*[None] * dimensions, 3)
-    network = normalized(given=small, input_shape=shape, **options)
+    network = with_statistics_of(small, input_shape=shape, **options)
     expected = scores(network, 1.0, small)
     error = difference(scores(network, 2.0, large), expected)
     assert_close(f"{dimensions}-D", error, 0.005)
@@ -107,7 +118,7 @@ def test_signals_and_volumes(dimensions, size, options):
 def test_images_with_fine_details(sigma0, tolerance):
     rough = [natural_images(SIZE, 0.5, seed=seed) for seed in range(4)]
     small = np.concatenate(rough)
-    network = normalized(given=small)
+    network = with_statistics_of(small)
     large = scores(network, 2 * sigma0, twice(small))
     assert_close("rough", difference(large, scores(network, sigma0, small)), tolerance)
 

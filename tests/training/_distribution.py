@@ -33,6 +33,7 @@ from keras_gdrn.visualization import (  # noqa: E402
     basis_kernels,
     effective_filters,
 )
+from tests._pages import code  # noqa: E402
 from tests.training._small import ARRAYS, StopAt, gauss_der_network  # noqa: E402
 
 DEVICES, COUNT = (1, 1) if BACKEND == "torch" else (2, "all")
@@ -117,6 +118,16 @@ def look_inside() -> None:
     assert len(basis_kernels(1.0)) == 6
 
 
+def by_the_page() -> None:
+    """As docs/devices.md has it for JAX, by `model.fit`."""
+    *_, on_jax = code("docs/devices")
+    small = on_jax.replace('("digits")', '("digits", widths=(4,), sigma0=(1.0, 2.0))')
+    names = {"images": np.ones((8, 40, 40, 1)), "labels": np.arange(8)}
+    exec(small.replace("=32", "=8"), names)
+    assert devices_of(names["model"]) == DEVICES
+    assert len(names["model"].history.epoch) == 1
+
+
 if __name__ == "__main__":
     if BACKEND == "tensorflow":
         import tensorflow as tf
@@ -127,5 +138,7 @@ if __name__ == "__main__":
     else:
         look_inside()
     train_on_all_devices(Path(sys.argv[1]))
+    if BACKEND == "jax":
+        by_the_page()
     unwanted = {"tensorflow", "keras_tuner", "matplotlib"} & sys.modules.keys()
     assert BACKEND == "tensorflow" or not unwanted

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_gdrn.data import rescaled
 from keras_gdrn.training import Crossentropy, Recipe
-from tests.training._small import gauss_der_network, network
+from tests.training._small import network
 
 RECIPE = Recipe(2, 16, label_smoothing=0.1)
 
@@ -39,7 +39,7 @@ def test_a_recipe_compiles_for_the_data_of_this_package(tmp_path):
     count = keras.callbacks.LambdaCallback(lambda epoch, logs: epochs.append(epoch))
 
     def trained(*callbacks):
-        model = gauss_der_network()
+        model = network()
         RECIPE.compile(model, steps_per_epoch=len(data))
         backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
         history = model.fit(
