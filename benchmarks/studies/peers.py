@@ -11,7 +11,7 @@ pixels) and tested on 797 others at nine size factors: `centered` on a canvas of
 maximum over all positions:
 
 - `gauss_der`: the package's network, six scale channels;
-- `on_pixels`: the same, without subpixel sampling in its finest channels;
+- `on_pixels`: the same, evaluated as in the paper (`density=None`);
 - `cnn`: 3×3 convolutions and halvings;
 - `cnn_resized`: the same, trained on each image at ten sizes, 1/2 to 2;
 - `foveated`: the same on the image at seven sizes, 1/2 to 2 and beyond, with the
@@ -19,10 +19,12 @@ maximum over all positions:
 
 `--tries` served to choose the settings: it trains with each of three on 800 of the
 training images, and prints the mean accuracy on the other 200 over the nine sizes.
-Prints a table and writes it to runs/peers, with the seconds of training and inference.
+Prints a table, with the times of training and inference, and writes each run into
+runs/peers, from where the same command goes on after an interruption.
 """
 
 import argparse
+import json
 import os
 import time
 from collections.abc import Callable
@@ -34,6 +36,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from cards import origin
 from foveation import Foveation
 from keras import layers
 from networks import lit, spread
@@ -196,8 +199,8 @@ def tries(name: str, options) -> None:
         print(f"{name}, {how}: {accuracies.mean():.4f}, worst {accuracies.min():.3f}")
 
 
-def tested(name: str, options, seed: int) -> np.ndarray:
-    """Percent at each size and in the mean, seconds of training, ms per image.
+def tested(name: str, options, seed: int) -> dict:
+    """Accuracy at each size, seconds of training and milliseconds of an image.
 
     Times are those of the processor, whatever else runs.
     """
@@ -210,13 +213,28 @@ def tested(name: str, options, seed: int) -> np.ndarray:
         model = with_input_shape(model, (options.canvas, options.canvas, 1))
     which = options.limit, options.canvas
     tests = {f: images_of(options.task, "test", f, *which) for f in SIZE_FACTORS}
-    accuracies = 100 * np.array(scale_generalization(model, tests).accuracies)
+    accuracies = scale_generalization(model, tests).accuracies
     batch = tests[1.0][0][:50]
     model.predict_on_batch(batch)
-    begin = time.process_time()
-    model.predict_on_batch(batch)
-    each = 1000 * (time.process_time() - begin) / len(batch)
-    return np.array([*accuracies, accuracies.mean(), training, each])
+    each = []
+    for _ in range(5):
+        begin = time.process_time()
+        model.predict_on_batch(batch)
+        each.append(1000 * (time.process_time() - begin) / len(batch))
+    return {
+        "accuracies": [round(float(a), 4) for a in accuracies],
+        "training (s)": round(training, 1),
+        "an image (ms)": round(float(np.median(each)), 2),
+        **origin(),
+    }
+
+
+def row(found: list[dict]) -> list[str]:
+    """Percent at each size, their mean and the worst; times."""
+    percent = 100 * np.array([run["accuracies"] for run in found])
+    columns = [*percent.T, percent.mean(axis=1), percent.min(axis=1)]
+    times = np.transpose([[run["training (s)"], run["an image (ms)"]] for run in found])
+    return list(map(spread, [*columns, *times]))
 
 
 @errors_in_one_line()
@@ -237,15 +255,25 @@ def main() -> None:
             tries(name, options)
         return
     options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / f"{options.task}.md"
+    file = options.out / f"{options.task}.json"
+    runs = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
     sizes = [size_label(factor) for factor in SIZE_FACTORS]
-    rows = [["network", *sizes, "mean", "training (s)", "an image (ms)"]]
+    rows = [["network", *sizes, "mean", "worst", "training (s)", "an image (ms)"]]
     for name in options.only:
-        found = [tested(name, options, seed) for seed in options.seeds]
-        rows.append([name, *map(spread, np.transpose(found))])
-        text = markdown_table(rows)
-        write_text(file, f"{text}\n")
-    print(f"\nAccuracy at each size (training: 1)\n\n{text}\n\nalso in {file}")
+        found = []
+        for seed in options.seeds:
+            how = {"canvas": options.canvas, "epochs": options.epochs}
+            which = {"network": name, "seed": seed, "limit": options.limit, **how}
+            done = [run for run in runs if which.items() <= run.items()]
+            if not done:
+                runs += (done := [{**which, **tested(name, options, seed)}])
+                write_text(file, json.dumps(runs, indent=1) + "\n")
+            found += done
+        rows.append([name, *row(found)])
+    print(f"\nAccuracy at each size (training: 1)\n\n{markdown_table(rows)}")
+    print(
+        f"\nSingle runs are in {file}; the same command goes on after an interruption"
+    )
 
 
 if __name__ == "__main__":

@@ -35,9 +35,8 @@ _MAX_MAGNIFICATION = 30
 class Factors(NamedTuple):
     """Kernels factored by few coefficients: `K_a ≈ synthesis @ analysis[a]`.
 
-    Attributes:
-        analysis: A matrix `(coefficients, size)` for each order `a`.
-        synthesis: Matrix `(size, coefficients)`.
+    `analysis` has a matrix `(coefficients, size)` for each order `a`, and `synthesis`
+    is one matrix `(size, coefficients)`.
     """
 
     analysis: tuple[Any, ...]

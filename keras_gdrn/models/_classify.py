@@ -98,8 +98,9 @@ def classify(
 
 
 def _answer(of_scales, scores, names: list, scales: tuple[float, ...]) -> Answer:
+    name, probability = names[0]
     decided = np.argmax(of_scales[:, np.argmax(scores)])
-    return Answer(*names[0], scales[int(decided)], names)
+    return Answer(name, probability, scales[int(decided)], names)
 
 
 def decode_predictions(

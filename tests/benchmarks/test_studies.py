@@ -161,10 +161,14 @@ def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
     rows = table_of("studies/peers.py", "centered", *little)
     assert [title for title, *_ in rows] == list(peers.NETWORKS)
     for _, *accuracies, _, _ in rows:
-        assert len(accuracies) == 2 + 1
+        assert len(accuracies) == 2 + 2
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
     assert peers.spread(np.array([1.0, 3.0])) == "2.0 ± 1.4"
-    assert [path.name for path in tmp_path.iterdir()] == ["centered.md"]
+    (record,) = tmp_path.iterdir()
+    before = record.read_text(encoding="utf-8")
+    assert [run["network"] for run in json.loads(before)] == list(peers.NETWORKS)
+    assert table_of("studies/peers.py", "centered", *little) == rows
+    assert record.read_text(encoding="utf-8") == before  # nothing is run again
 
 
 def test_training_goes_on_with_each_image_at_one_of_nine_sizes(studies):
