@@ -15,6 +15,7 @@ from keras_gdrn.evaluation._test_data import (
     predictions,
 )
 from keras_gdrn.layers import ScaleChannels, ScalePooling
+from keras_gdrn.layers.scale_pooling import MODES
 from keras_gdrn.models import only_layer
 from keras_gdrn.models._graph import with_input_of
 
@@ -106,7 +107,7 @@ def scale_shares(scores: np.ndarray, pooling: str) -> np.ndarray:
     >>> scale_shares(np.array([[1.0, 3.0]]), "average")
     array([[0.25, 0.75]])
     """
-    check_choice("pooling", pooling, ("max", "logsumexp", "average"))
+    check_choice("pooling", pooling, MODES)
     scores = np.asarray(scores, dtype="float64")
     highest = scores.max(axis=1, keepdims=True)
     if pooling == "max":

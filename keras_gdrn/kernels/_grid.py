@@ -117,6 +117,7 @@ def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
     return _frozen(_spline_at(_centered(pixels) / step, points, "symmetric"))
 
 
+@functools.cache
 def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
     """Stencils of the central differences `δ^α`, one for each multi-index.
 
@@ -127,7 +128,7 @@ def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
         A float64 array, `(3, …, 3, len(indices))` up to order 2.
     """
     radius = stencil_radius(indices)
-    return np.stack([_stencil(alpha, radius) for alpha in indices], axis=-1)
+    return _frozen(np.stack([_stencil(alpha, radius) for alpha in indices], axis=-1))
 
 
 def stencil_radius(indices: tuple[tuple[int, ...], ...]) -> int:

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import inspect
-import math
 from typing import Any
 
 import keras
@@ -21,7 +20,7 @@ class UnsupportedLayer(ValueError):
     """A layer that cannot be evaluated on a grid."""
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, frozen=True)
 class Value:
     """An input or output of a layer of the network.
 
@@ -29,15 +28,15 @@ class Value:
         tensor: Its shape and dtype in the network itself.
         is_map: Whether it has spatial positions.
         on_pixels: Whether it is an image, before the first Gaussian derivative layer.
-        deviation: Standard deviation of its influence on the scores.
-        sigma: Smallest scale at which the map is written or read.
     """
 
     tensor: Any
     is_map: bool
     on_pixels: bool = False
-    deviation: float = 0.0
-    sigma: float = math.inf
+
+    @property
+    def on_grid(self) -> bool:
+        return self.is_map and not self.on_pixels
 
 
 @dataclasses.dataclass(frozen=True)

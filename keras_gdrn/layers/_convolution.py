@@ -23,7 +23,9 @@ from keras_gdrn.layers._precision import single_or_double
 from keras_gdrn.layers._products import product_along, products, products_along
 
 
-def on_grid(layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None):
+def convolved_on_grid(
+    layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None
+):
     """Convolves a map from one grid to another.
 
     Args:
@@ -42,16 +44,17 @@ def on_grid(layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None):
         for size, out in zip(entering.sizes, leaving.sizes, strict=True)
     ]
     x = products_along(x, matrices)
-    return _differences_combined(layer, x, sigma, stride, gain)
+    return differences_combined(layer, x, sigma, stride, gain)
 
 
-def sampled(layer, images, scale: float, leaving: Grid, gain=None):
-    """Convolves an image, from the pixels to a grid.
+def smoothed_image(layer, images, scale: float, leaving: Grid):
+    """The image, smoothed and sampled at the points that differences on a grid need.
 
     Args:
-        layer, leaving, gain: As for `on_grid`.
+        layer: As for `convolved_on_grid`.
         images: `(batch, *spatial, channels)`.
         scale: Initial scale σ_0 in pixels.
+        leaving: Grid of the differences.
     """
     grid = leaving.widened(kernels.stencil_radius(layer.indices))
     step, sigma = leaving.step * scale, layer.scale * scale
@@ -60,15 +63,14 @@ def sampled(layer, images, scale: float, leaving: Grid, gain=None):
         sampling(pixels, size, step, sigma, layer.boundary, initial)
         for pixels, size in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
     ]
-    x = products_along(_upcast(layer, images), matrices)
-    return _differences_combined(layer, x, layer.scale / leaving.step, 1, gain)
+    return products_along(_upcast(layer, images), matrices)
 
 
-def on_pixels(layer, x, scale: float = 1.0, gain=None):
+def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
     """Convolves an image or a map on the pixels, at the scale `σ_0 σ`.
 
     Args:
-        layer, gain: As for `on_grid`.
+        layer, gain: As for `convolved_on_grid`.
         x: `(batch, *spatial, channels)`.
         scale: Initial scale σ_0 in pixels.
     """
@@ -83,21 +85,28 @@ def on_pixels(layer, x, scale: float = 1.0, gain=None):
     beyond = 2 * kernels.stencil_radius(layer.indices)
     how = sigma, x.dtype, layer.boundary, layer.sigma * scale
     matrices = [smoothing(size, size + beyond, *how) for size in sizes]
-    return _differences_combined(layer, products_along(x, matrices), sigma, 1, gain)
+    return differences_combined(layer, products_along(x, matrices), sigma, gain=gain)
 
 
 def _upcast(layer, x):
     return ops.cast(x, single_or_double(layer.compute_dtype))
 
 
-def _differences_combined(layer, x, sigma, stride: int, gain=None):
-    """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin."""
+def differences_combined(layer, x, sigma, stride: int = 1, gain=None):
+    """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin.
+
+    Args:
+        layer, gain: As for `convolved_on_grid`.
+        x: `(batch, *points, channels)`.
+        sigma: Scale σ in steps between the points.
+        stride: Steps between the outputs.
+    """
     last = layer.kernel if gain is None else layer.kernel * gain
     stencils = kernels.derivative_stencils(layer.indices)
     if not layer.separable:
-        kernel = _combined(stencils, _normalized(layer, last, sigma, x.dtype))
+        kernel = _combined(stencils, _scale_normalized(layer, last, sigma, x.dtype))
         return ops.cast(_conv(x, kernel, stride), layer.compute_dtype)
-    jet = _normalized(layer, layer.depthwise_kernel, sigma, x.dtype)
+    jet = _scale_normalized(layer, layer.depthwise_kernel, sigma, x.dtype)
     kernel = _combined(stencils, jet)
     y = _depthwise_conv(x, kernel, stride)
     return _channels_mixed(layer, y, last)
@@ -116,7 +125,7 @@ def _by_few_coefficients(layer, x, axes: list, gain=None):
         }
     last = layer.kernel if gain is None else layer.kernel * gain
     jet = layer.depthwise_kernel if layer.separable else last
-    jet = _normalized(layer, jet, 1.0, x.dtype)
+    jet = _scale_normalized(layer, jet, 1.0, x.dtype)
     mixed = operator.mul if layer.separable else ops.matmul
     y = sum(mixed(parts[alpha], jet[k]) for k, alpha in enumerate(layer.indices))
     for axis, factors in enumerate(axes, start=1):
@@ -126,7 +135,7 @@ def _by_few_coefficients(layer, x, axes: list, gain=None):
     return ops.cast(y, layer.compute_dtype)
 
 
-def _normalized(layer, jet, sigma, dtype):
+def _scale_normalized(layer, jet, sigma, dtype):
     """`C_α m(α) σ^|α|`."""
     counts = [kernels.multinomial(alpha) for alpha in layer.indices]
     orders = [sum(alpha) for alpha in layer.indices]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Iterable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,10 +29,13 @@ class Grid:
     def widened(self, points: int) -> "Grid":
         return Grid(tuple(half + points for half in self.halves), self.step)
 
-    def within(self, other: "Grid") -> "Grid":
-        """The grid, cut to the points within another grid."""
-        limits = (math.floor(h * other.step / self.step) for h in other.halves)
-        return Grid(tuple(map(min, self.halves, limits)), self.step)
+    def within(self, others: Iterable["Grid"]) -> "Grid":
+        """The grid, cut to the points within all other grids."""
+        halves = self.halves
+        for other in others:
+            limits = (math.floor(h * other.step / self.step) for h in other.halves)
+            halves = tuple(map(min, halves, limits))
+        return Grid(halves, self.step)
 
 
 def subsampled(x, grid: Grid, target: Grid):

@@ -1,6 +1,5 @@
 """Runs a network on the grids of its plan, with equal operators at all scales."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -8,7 +7,11 @@ from keras import ops
 
 from keras_gdrn.layers._batch_normalization import normalized_jointly
 from keras_gdrn.layers._calls import Call, Value, training_argument
-from keras_gdrn.layers._convolution import on_grid, sampled
+from keras_gdrn.layers._convolution import (
+    convolved_on_grid,
+    differences_combined,
+    smoothed_image,
+)
 from keras_gdrn.layers._grid import Grid, subsampled
 from keras_gdrn.layers._matrices import interpolation, sampling
 from keras_gdrn.layers._maximum import maximum
@@ -79,23 +82,26 @@ class GridRun:
     def _convolved(self, layer, maps, entering, leaving, gain=None, shift=None):
         """`gain * y + shift` of the convolution `y` on each grid."""
         if entering is None:
-            y = [
-                sampled(layer, maps, scale, leaving[k % len(leaving)], gain)
-                for k, scale in enumerate(self.scales)
+            smooth = [
+                smoothed_image(layer, maps, scale, grid)
+                for scale, grid in zip(self.scales, self._of_each(leaving), strict=True)
             ]
-            y = [ops.concatenate(y)] if self.plan.central else y
+            y = [
+                differences_combined(layer, x, layer.scale / grid.step, gain=gain)
+                for x, grid in zip(self._joined(smooth), leaving, strict=True)
+            ]
         else:
             ends = zip(maps, entering, leaving, strict=True)
             # The image goes on beyond a window, and its mirror image is closest to it.
             edge = "symmetric" if self.plan.central else layer.boundary
-            y = [on_grid(layer, x, a, b, edge, gain) for x, a, b in ends]
+            y = [convolved_on_grid(layer, x, a, b, edge, gain) for x, a, b in ends]
         if shift is not None:
             y = [x + ops.cast(shift, x.dtype) for x in y]
         return [unfused(x) for x in y]
 
     def _block(self, call: Call):
         block, (entering, leaving) = call.layer, self._ends(call)
-        middle = [self.plan.middle(call, grid) for grid in leaving]
+        middle = self.plan.middles(call, leaving)
         maps = self.values[call.inputs[0]]
 
         def convolved(conv, maps, **how):
@@ -163,16 +169,23 @@ class GridRun:
         ends = zip(self.values[value], self._grids(value), target, strict=True)
         return [subsampled(*of_grid) for of_grid in ends]
 
-    def _sampled(self, images, grids: Sequence[Grid]) -> list:
+    def _sampled(self, images, grids: list[Grid]) -> list:
         """Images at the points of the grids."""
         images, maps = ops.cast(images, self.plan.source.tensor.dtype), []
-        for k, scale in enumerate(self.scales):
-            grid, boundary = grids[k % len(grids)], self.plan.boundary
+        for scale, grid in zip(self.scales, self._of_each(grids), strict=True):
             matrices = [
-                sampling(pixels, size, grid.step * scale, 0.0, boundary)
+                sampling(pixels, size, grid.step * scale, 0.0, self.plan.boundary)
                 for pixels, size in zip(self.spatial, grid.sizes, strict=True)
             ]
             maps.append(products_along(images, matrices))
+        return self._joined(maps)
+
+    def _of_each(self, grids: list[Grid]) -> list[Grid]:
+        """The grid of each scale channel."""
+        return grids * len(self.scales) if self.plan.central else grids
+
+    def _joined(self, maps: list) -> list:
+        """Maps of the scale channels in one batch, where their grids are equal."""
         return [ops.concatenate(maps)] if self.plan.central else maps
 
     def _at_pixels(self, maps: list, value: Value) -> list:

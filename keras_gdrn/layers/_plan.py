@@ -5,10 +5,10 @@ covariance `Γ_{σ_0}(f)(x) = Γ_1(f(σ_0 ·))(x / σ_0)`. So all lengths here a
 the initial scale, and a plan is the same for all scale channels.
 
 Each map has the largest step, a power of two, that the layers around it allow. If the
-network ends in central selection, a map is a window around the center. The influence of
-its positions on the scores (the effective receptive field) is, to first order, a
-Gaussian. Its variance is the sum of the squared scales of the layers that follow; the
-last layer counts twice.
+network ends in central selection, a map is a window around the center, within the
+windows that it is computed from. The influence of its positions on the scores (the
+effective receptive field) is, to first order, a Gaussian. Its variance is the sum of
+the squared scales of the layers that follow; the last layer counts twice.
 """
 
 import math
@@ -39,15 +39,15 @@ class Plan:
         network: Layer or model with one input and one output.
         input_shape: Shape of the images; sizes may be unknown.
         density: Samples per σ: a map of scale σ has a step of at most σ / density.
-        extent: Half-width of windows in standard deviations of the influence; `None`
-            for whole maps.
+        receptive_field: Half-width of windows in standard deviations of the influence;
+            `None` for whole maps.
 
     Raises:
         UnsupportedLayer: If a layer cannot be evaluated on a grid.
     """
 
-    def __init__(self, network, input_shape, density: float, extent: float | None):
-        self.density, self.extent, self.rank = density, extent, len(input_shape)
+    def __init__(self, network, input_shape, density, receptive_field):
+        self.density, self.rank = density, len(input_shape)
         image = keras.KerasTensor((None, *input_shape[1:]), network.compute_dtype)
         self.source = Value(image, is_map=True, on_pixels=True)
         self.calls, self.result = calls_of(network, self.source)
@@ -55,14 +55,16 @@ class Plan:
         self.channel_axis = 1 if self.channels_first else self.rank - 1
         self.spatial = self._positions(self.source)
         self._check()
-        self._choose_scales()
-        self._measure_influence()
-        on_grids = [call.output for call in self.calls if _on_grid(call.output)]
+        self._sigma = self._smallest_scales()
+        on_grids = [call.output for call in self.calls if call.output.on_grid]
         self._coarsest = max(map(self.step, on_grids))
         selections = [c for c in self.calls if c.maps and not c.output.is_map]
         centered = all(c.selects and c.layer.mode == "center" for c in selections)
-        self.central = extent is not None and centered and not self.result.is_map
-        self._windows = self._cut_windows() if self.central else {}
+        self.central = bool(receptive_field and centered and not self.result.is_map)
+        self._windows: dict[Value, Grid] = {}
+        self._middles: dict[Value, Grid] = {}  # within the blocks of these outputs
+        if self.central:
+            self._cut_windows(receptive_field)
 
     @property
     def boundary(self) -> str:
@@ -71,26 +73,22 @@ class Plan:
         return getattr(first, "conv1", first).boundary
 
     def step(self, value: Value) -> float:
-        return 2.0 ** math.floor(math.log2(value.sigma / self.density) + 1e-9)
+        """The largest power of two up to σ / density."""
+        return 2.0 ** math.floor(math.log2(self._sigma[value] / self.density) + 1e-9)
 
     def grids(self, value: Value, scales: tuple[float, ...], spatial) -> list[Grid]:
         """Grids of a map: one for all scale channels, or one for each.
 
         Args:
-            spatial: Sizes of the images.
+            spatial: Sizes of the images, for maps that are no windows.
         """
         if self.central:
             return [self._windows[value]]
         return [self._whole(self.step(value), scale, spatial) for scale in scales]
 
-    def middle(self, call: Call, leaving: Grid) -> Grid:
-        """Grid of the map between the two convolutions of a residual block."""
-        if not self.central:
-            return leaving
-        deviation = _input_deviation(call.output.deviation, call.layer.sigma)
-        middle = self._window(deviation, leaving.step)
-        (entering,) = call.maps
-        return middle if entering.on_pixels else middle.within(self._windows[entering])
+    def middles(self, call: Call, leaving: list[Grid]) -> list[Grid]:
+        """Grids of the map between the two convolutions of a residual block."""
+        return [self._middles[call.output]] if self.central else leaving
 
     def check_sizes(self, scales: tuple[float, ...]) -> None:
         """Refuses scales beyond the image, and layers with another output on grids."""
@@ -116,20 +114,23 @@ class Plan:
                     "`SpatialSelection` or a global pooling"
                 )
 
-    def _cut_windows(self) -> dict[Value, Grid]:
-        """Windows, each within those that it is computed from."""
-        windows: dict[Value, Grid] = {}
+    def _cut_windows(self, receptive_field: float) -> None:
+        """Each within those that it is computed from."""
+        influence = self._influence()
         for call in self.calls:
-            if _on_grid(call.output):
-                window = self._window(call.output.deviation, self.step(call.output))
-                for value in filter(_on_grid, call.maps):
-                    window = window.within(windows[value])
-                windows[call.output] = window
-        return windows
+            if not call.output.on_grid:
+                continue
+            deviation, step = influence[call.output], self.step(call.output)
+            before = [self._windows[value] for value in call.maps if value.on_grid]
+            if call.convolutions == 2:
+                wider = _input_deviation(deviation, call.layer.sigma)
+                middle = self._window(receptive_field * wider, step).within(before)
+                self._middles[call.output], before = middle, [middle]
+            window = self._window(receptive_field * deviation, step)
+            self._windows[call.output] = window.within(before)
 
-    def _window(self, deviation: float, step: float) -> Grid:
-        half = math.ceil((self.extent or 0) * deviation / step - 1e-6)
-        return Grid((half,) * len(self.spatial), step)
+    def _window(self, reach: float, step: float) -> Grid:
+        return Grid((math.ceil(reach / step - 1e-6),) * len(self.spatial), step)
 
     def _whole(self, step: float, scale: float, spatial) -> Grid:
         # The points of the coarsest grid are among those of the others.
@@ -178,33 +179,36 @@ class Plan:
     def _is_pointwise(self, call: Call) -> bool:
         return call.acts_at_each_position(self.rank, self.channel_axis)
 
-    def _choose_scales(self) -> None:
-        """Chooses steps that never shrink from layer to layer, and suit all readers."""
-        readers = dict.fromkeys(
-            [self.source, *(c.output for c in self.calls)], math.inf
-        )
+    def _smallest_scales(self) -> dict[Value, float]:
+        """The σ that limits the step of each map: the smallest from there on."""
+        scales = dict.fromkeys([self.source, *(c.output for c in self.calls)], math.inf)
         for call in reversed(self.calls):
-            limit = readers[call.output]
+            limit = scales[call.output]
             if call.convolutions:
                 limit = min(limit, call.layer.sigma)
             for value in call.maps:
-                readers[value] = min(readers[value], limit)
+                scales[value] = min(scales[value], limit)
         for call in self.calls:
             if call.convolutions:
-                call.output.sigma = min(call.layer.sigma, readers[call.output])
-            elif _on_grid(call.output):
-                call.output.sigma = max(v.sigma for v in call.maps if _on_grid(v))
+                scales[call.output] = min(call.layer.sigma, scales[call.output])
+            elif call.output.on_grid:
+                inputs = (value for value in call.maps if value.on_grid)
+                scales[call.output] = max(scales[value] for value in inputs)
+        return scales
 
-    def _measure_influence(self) -> None:
+    def _influence(self) -> dict[Value, float]:
+        """Standard deviation of each map's influence on the scores."""
+        influence = dict.fromkeys([self.source, *(c.output for c in self.calls)], 0.0)
         for call in reversed(self.calls):
-            needed = call.output.deviation
+            needed = influence[call.output]
             for _ in range(call.convolutions):
                 needed = _input_deviation(needed, call.layer.sigma)
             is_known = call.convolutions or call.selects
             if call.maps and not is_known and not self._is_pointwise(call):
                 needed = _input_deviation(needed, self.step(call.maps[0]))
             for value in call.maps:
-                value.deviation = max(value.deviation, needed)
+                influence[value] = max(influence[value], needed)
+        return influence
 
 
 def _rounded_up(size, unit: float):
@@ -218,7 +222,3 @@ def _input_deviation(deviation: float, sigma: float) -> float:
     """Standard deviation of the influence at the input of a layer of scale σ."""
     # A derivative reaches farther than its Gaussian: the last layer counts twice.
     return math.hypot(deviation, sigma if deviation else math.sqrt(2) * sigma)
-
-
-def _on_grid(value: Value) -> bool:
-    return value.is_map and not value.on_pixels

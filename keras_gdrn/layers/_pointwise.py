@@ -28,7 +28,7 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
     if kind in _OVER_CHANNELS:
         axes = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
         return [axis % rank for axis in axes] == [channel_axis]
-    if kind in _CONVOLUTIONS:
+    if kind in _KERAS_CONVOLUTIONS:
         last = channel_axis == rank - 1
         data_format = "channels_last" if last else "channels_first"
         ones = {*layer.kernel_size, *layer.strides} == {1}
@@ -67,7 +67,7 @@ _OVER_CHANNELS = {
     layers.Softmax,
     layers.UnitNormalization,
 }
-_CONVOLUTIONS = {layers.Conv1D, layers.Conv2D, layers.Conv3D}
+_KERAS_CONVOLUTIONS = {layers.Conv1D, layers.Conv2D, layers.Conv3D}
 _ANY = {
     layers.Activation,
     layers.ActivityRegularization,

@@ -19,7 +19,7 @@ from keras_gdrn.layers._arguments import (
     check_rank,
     cloned,
 )
-from keras_gdrn.layers._convolution import on_pixels
+from keras_gdrn.layers._convolution import convolved_on_pixels
 from keras_gdrn.layers._unfused import unfused
 
 
@@ -177,7 +177,7 @@ class GaussDerConv(keras.layers.Layer):
             x = ops.moveaxis(x, 1, -1)
         parts = ops.split(x, len(scales)) if len(scales) > 1 else [x]
         ends = zip(parts, scales, strict=True)
-        maps = [on_pixels(self, part, scale, gain) for part, scale in ends]
+        maps = [convolved_on_pixels(self, part, scale, gain) for part, scale in ends]
         y = ops.concatenate(maps) if len(maps) > 1 else maps[0]
         y = unfused(y if shift is None else y + ops.cast(shift, y.dtype))
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y

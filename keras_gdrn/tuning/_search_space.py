@@ -8,6 +8,7 @@ import keras_tuner
 import numpy as np
 
 from keras_gdrn._checks import is_number
+from keras_gdrn.layers.scale_pooling import MODES
 from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
@@ -77,7 +78,7 @@ class SearchSpace:
     blocks: tuple[int, ...] = (4, 6, 8)
     stem_width: tuple[int, ...] = (24, 48)
     width: tuple[int, ...] = (24, 32, 48, 64, 128, 192, 256)
-    scale_pooling: tuple[str, ...] = ("max", "logsumexp", "average")
+    scale_pooling: tuple[str, ...] = MODES
     spatial_selection: tuple[str, ...] = ("center", "max")
     zero_order: tuple[bool, ...] = (False, True)
     separable_share: tuple[float, ...] = (0.0, 0.5)

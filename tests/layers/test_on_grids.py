@@ -11,7 +11,7 @@ from keras_gdrn.layers import (
     ScaleChannels,
     SpatialSelection,
 )
-from keras_gdrn.layers._convolution import on_grid
+from keras_gdrn.layers._convolution import convolved_on_grid
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.models import (
     feature_extractor,
@@ -131,9 +131,11 @@ def test_a_layer_on_a_grid_is_the_layer_on_as_many_pixels(boundary):
     layer.build((None, 11, 9, 2))
     randomize(layer)
     images, grid = drawn(2, 11, 9, 2), Grid((5, 4), 1.0)
-    y = numpy(on_grid(layer, images, grid, grid, boundary)) + numpy(layer.bias)
+    y = numpy(convolved_on_grid(layer, images, grid, grid, boundary)) + numpy(
+        layer.bias
+    )
     assert_near(y, numpy(layer(images)), 1e-5)
-    strided = numpy(on_grid(layer, images, grid, Grid((2, 2), 2.0), boundary))
+    strided = numpy(convolved_on_grid(layer, images, grid, Grid((2, 2), 2.0), boundary))
     assert_near(strided + numpy(layer.bias), y[:, 1::2, ::2], 1e-5)
 
 
@@ -209,6 +211,25 @@ def test_feature_maps_are_at_the_pixels():
     )
     error = np.abs(grids - exact)[:, :, 4:-4, 4:-4].max()
     assert error < 0.02 * np.abs(exact).max()
+
+
+def test_windows_are_those_of_the_influence():
+    """As wide as they are said to be, none beyond that which it is computed from."""
+    sigmas = (1.0, 1.3, 1.3**2, 1.3**3)
+    channel = scale_channel((90, 90, 1), 4, [3, 3, 3, 3], 1.3)
+    layer = built(channel, (90, 90, 1), receptive_field=2.0)
+    maps = [call for call in layer.plan.calls if call.convolutions]
+    for k, call in enumerate(maps[:-1]):
+        (grid,) = layer.plan.grids(call.output, SCALES, None)
+        variance = sum(2 * s**2 for s in sigmas[k + 1 :]) + 2 * 1.3 ** (2 * 4)
+        assert grid.halves == (int(np.ceil(2.0 * np.sqrt(variance) / grid.step)),) * 2
+        if call.convolutions == 2:
+            (before,) = layer.plan.grids(call.maps[0], SCALES, None)
+            (middle,) = layer.plan.middles(call, [grid])
+            reaches = [of.halves[0] * of.step for of in (before, middle, grid)]
+            assert reaches == sorted(reaches, reverse=True)
+            wider = np.sqrt(variance + sigmas[k] ** 2)
+            assert middle.halves[0] == np.ceil(2.0 * wider / middle.step)
 
 
 def test_learned_scales():
