@@ -97,7 +97,10 @@ def discretization() -> Figure:
         axes.plot(phase, phase**order * np.exp(-(phase**2) / 2), "k:", label="exact")
         for sigma in (2, 1, 0.5):
             on_pixels = phase[phase <= np.pi * sigma]
-            response = kernels.fourier_response(on_pixels / sigma, sigma, order)
+            radius = kernels.support_radius(sigma)
+            kernel = kernels.gaussian_derivative(sigma, order, radius)
+            pixels = np.arange(-radius, radius + 1)
+            response = np.exp(1j * np.outer(on_pixels / sigma, pixels)) @ kernel
             axes.plot(on_pixels, np.abs(response), label=f"σ = {sigma:g}")
         axes.set_title(f"{('first', 'second')[order - 1]} derivative", fontsize=10)
         axes.set_ylabel("response to a wave")

@@ -23,6 +23,13 @@ def smoothing_kernel(sigma: float) -> np.ndarray:
     return ive(np.abs(np.arange(-radius, radius + 1)), sigma**2)
 
 
+def fourier_response(theta: np.ndarray, sigma: float, order: int) -> np.ndarray:
+    """`σ^a (i sin θ)^(a mod 2) (2 cos θ - 2)^⌊a/2⌋ exp(-s (1 - cos θ))`."""
+    difference = (1j * np.sin(theta)) ** (order % 2)
+    difference = difference * (2 * np.cos(theta) - 2) ** (order // 2)
+    return sigma**order * difference * np.exp(-(sigma**2) * (1 - np.cos(theta)))
+
+
 def derivative(x, sigma: float, order: int, axis: int, boundary: str) -> np.ndarray:
     """`sigma**order δ^order T(·; sigma) * x` along one axis."""
     kernel = sigma**order * np.convolve(smoothing_kernel(sigma), STENCILS[order])

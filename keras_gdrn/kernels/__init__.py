@@ -19,7 +19,6 @@ from keras_gdrn.kernels._axis import (
 from keras_gdrn.kernels._discrete import (
     central_difference,
     discrete_gaussian,
-    fourier_response,
     gaussian_derivative,
     support_radius,
     truncation_radius,
@@ -44,7 +43,6 @@ __all__ = [
     "derivative_stencils",
     "discrete_gaussian",
     "few_coefficients",
-    "fourier_response",
     "gaussian_derivative",
     "gaussian_weights",
     "interpolation",

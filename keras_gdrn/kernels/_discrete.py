@@ -71,27 +71,6 @@ def gaussian_derivative(sigma: float, order: int, radius: int) -> np.ndarray:
     return sigma**order * np.convolve(smooth, stencil[::-1], mode="valid")[::-1]
 
 
-def fourier_response(theta: np.ndarray, sigma: float, order: int) -> np.ndarray:
-    """Closed form of the kernel in the Fourier domain.
-
-    `sigma**a (i sin θ)**(a mod 2) (2 cos θ - 2)**⌊a/2⌋ exp(-s (1 - cos θ))`: the factor
-    by which correlation with `gaussian_derivative` multiplies `exp(i θ n)`.
-
-    Args:
-        theta: Angular frequencies in radians per pixel, any shape.
-        sigma: Standard deviation σ in pixels.
-        order: Order of differentiation, at least 0.
-
-    Returns:
-        A complex array of the shape of `theta`.
-    """
-    check_sigma(sigma)
-    theta = np.asarray(theta, dtype=float)
-    difference = (1j * np.sin(theta)) ** (order % 2)
-    difference = difference * (2 * np.cos(theta) - 2) ** (order // 2)
-    return sigma**order * difference * np.exp(-(sigma**2) * (1 - np.cos(theta)))
-
-
 def truncation_radius(sigma: float, epsilon: float, dimensions: int = 1) -> int:
     """Smallest radius whose `(2 radius + 1)**D` window holds `1 - epsilon` of the mass.
 
