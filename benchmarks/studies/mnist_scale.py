@@ -32,7 +32,7 @@ from keras_gdrn.tuning import parameters
 SIDE, WIDTHS, RATIO = 28, (16, 24, 24, 32, 32), 1.35
 # Down to a quarter of the largest digits; the smallest have 0.3 of it.
 SCALES = tuple(2 ** (-k / 2) for k in range(5))
-EPOCHS, COPIES = 20, 3
+EPOCHS, COPIES = 10, 3
 
 
 def network() -> keras.Model:
