@@ -26,7 +26,7 @@ OF_COMMANDS = {
         "96.34",  # published
     ],
     "peers": [
-        "the same, tested on 60×60 pixels (`--canvas 60`)",
+        "before grids, tested on 60×60 pixels (`--canvas 60`)",
         "the same, without subpixel sampling (`on_pixels`)",
         "foveated, 7 views",
         "plain CNN, resized copies",
@@ -55,6 +55,10 @@ def recorded() -> Iterator[dict[str, float]]:
             name = re.sub(r"[-/]\d+$", "", str(file.parent))
             for network, accuracies in record["accuracies"].items():
                 series.setdefault((name, network), []).append(accuracies)
+    for file in sorted((RESULTS / "peers").glob("*.json")):
+        for run in json.loads(file.read_text(encoding="utf-8")):
+            of_network = series.setdefault((str(file), run["network"]), [])
+            of_network.append(run["accuracies"])
     cards = [list(card.accuracy.values()) for card in list_presets().values()]
     series |= {("card", str(n)): [own] for n, own in enumerate(cards) if len(own) == 9}
     for runs in series.values():
