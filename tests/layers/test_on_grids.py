@@ -217,19 +217,19 @@ def test_windows_are_those_of_the_influence():
     """As wide as they are said to be, none beyond that which it is computed from."""
     sigmas = (1.0, 1.3, 1.3**2, 1.3**3)
     channel = scale_channel((90, 90, 1), 4, [3, 3, 3, 3], 1.3)
-    layer = built(channel, (90, 90, 1), receptive_field=2.0)
+    layer = built(channel, (90, 90, 1), receptive_field=6.0)
     maps = [call for call in layer.plan.calls if call.convolutions]
     for k, call in enumerate(maps[:-1]):
         (grid,) = layer.plan.grids(call.output, SCALES, None)
         variance = sum(2 * s**2 for s in sigmas[k + 1 :]) + 2 * 1.3 ** (2 * 4)
-        assert grid.halves == (int(np.ceil(2.0 * np.sqrt(variance) / grid.step)),) * 2
+        assert grid.halves == (int(np.ceil(6.0 * np.sqrt(variance) / grid.step)),) * 2
         if call.convolutions == 2:
             (before,) = layer.plan.grids(call.maps[0], SCALES, None)
             (middle,) = layer.plan.middles(call, [grid])
             reaches = [of.halves[0] * of.step for of in (before, middle, grid)]
             assert reaches == sorted(reaches, reverse=True)
             wider = np.sqrt(variance + sigmas[k] ** 2)
-            assert middle.halves[0] == np.ceil(2.0 * wider / middle.step)
+            assert middle.halves[0] == np.ceil(6.0 * wider / middle.step)
 
 
 def test_learned_scales():
