@@ -17,6 +17,7 @@ import numpy as np
 from experiments import EXPERIMENTS, Experiment, Stage
 from run import canvas, images_of, network
 
+from keras_gdrn.kernels import few_coefficients
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from keras_gdrn.models import Architecture, gauss_der_resnet
 
@@ -39,9 +40,10 @@ def cost(experiment: Experiment) -> str:
     if None in found:
         return f"{_hours(here)} here"
     there, memory = zip(*found, strict=True)
+    needed = math.ceil(max(memory))
     return (
-        f"{_hours(here)} here, {_hours(sum(there))} on an H100, {max(memory):.0f} GB "
-        f"({SMALL_GPU} {'do' if max(memory) <= SMALL_GPU else 'do not'})"
+        f"{_hours(here)} here, {_hours(sum(there))} on an H100, {needed} GB "
+        f"({SMALL_GPU} {'do' if needed <= SMALL_GPU else 'do not'})"
     )
 
 
@@ -97,10 +99,13 @@ def _operations(of: Architecture, scales: tuple[float, ...], plain: bool) -> flo
         return 6 * sum(_weights(la) * math.prod(la.output.shape[1:3]) for la in layers)
     channels = model.get_layer("scale_channels")
     if channels.plan is None:  # whole maps
-        positions = len(scales) * math.prod(of.input_shape[:2])
         kinds = (GaussDerConv, GaussDerResidualBlock)
         layers = [la for la in channels.network.layers if isinstance(la, kinds)]
-        return 6 * positions * sum(map(_weights, layers))
+        return 6 * sum(
+            _weights(layer) * _coefficients(layer, scale, of.input_shape[:2])
+            for layer in layers
+            for scale in scales
+        )
     total = 0.0
     for call in channels.plan.calls:
         if call.convolutions:
@@ -108,6 +113,18 @@ def _operations(of: Architecture, scales: tuple[float, ...], plain: bool) -> flo
             each = [math.prod(grid.sizes) for grid in grids]
             total += _weights(call.layer) * sum(each) * len(scales) / len(each)
     return 6 * total
+
+
+def _coefficients(layer: keras.Layer, scale: float, sizes: tuple[int, ...]) -> int:
+    """Values that a layer on the pixels combines: wide kernels have few."""
+    conv = getattr(layer, "conv1", layer)
+    how = scale * conv.sigma, conv.order, conv.boundary, conv.epsilon
+    factors = [few_coefficients(size, *how) for size in sizes]
+    counts = [
+        n if f is None else f.synthesis.shape[1]
+        for n, f in zip(sizes, factors, strict=True)
+    ]
+    return math.prod(counts)
 
 
 @functools.cache
