@@ -30,7 +30,6 @@ from keras_gdrn.kernels._grid import (
     sampling,
     sampling_nodes,
     spline_response,
-    stencil_radius,
 )
 from keras_gdrn.kernels._jet import multi_indices, multinomial
 
@@ -52,7 +51,6 @@ __all__ = [
     "sampling_nodes",
     "smoothing",
     "spline_response",
-    "stencil_radius",
     "support_radius",
     "truncation_radius",
 ]

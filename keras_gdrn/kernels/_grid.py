@@ -127,29 +127,14 @@ def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
     Returns:
         A float64 array, `(3, …, 3, len(indices))` up to order 2.
     """
-    radius = stencil_radius(indices)
-    return _frozen(np.stack([_stencil(alpha, radius) for alpha in indices], axis=-1))
-
-
-def stencil_radius(indices: tuple[tuple[int, ...], ...]) -> int:
-    """Radius of the stencils of these multi-indices, in steps.
-
-    Args:
-        indices: Multi-indices α.
-
-    Returns:
-        The radius, 1 up to order 2.
-    """
-    return math.ceil(max(max(alpha) for alpha in indices) / 2)
-
-
-def _stencil(alpha: tuple[int, ...], radius: int) -> np.ndarray:
-    product = np.ones(())
-    for order in alpha:
-        difference = central_difference(order)
-        along = np.pad(difference, radius - len(difference) // 2)
-        product = np.multiply.outer(product, along)
-    return product
+    along = [central_difference(a) for a in range(max(map(max, indices)) + 1)]
+    size = max(map(len, along))
+    along = [np.pad(stencil, (size - len(stencil)) // 2) for stencil in along]
+    stencils = [
+        functools.reduce(np.multiply.outer, (along[a] for a in alpha))
+        for alpha in indices
+    ]
+    return _frozen(np.stack(stencils, axis=-1))
 
 
 def _spline_at(positions, size: int, boundary: str) -> np.ndarray:

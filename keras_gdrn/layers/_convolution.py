@@ -12,13 +12,12 @@ import itertools
 import operator
 from typing import Any
 
-import numpy as np
 from keras import ops
 
 from keras_gdrn import kernels
 from keras_gdrn._checks import check_reach
 from keras_gdrn.layers._grid import Grid
-from keras_gdrn.layers._matrices import sampling, smoothing
+from keras_gdrn.layers._matrices import smoothing
 from keras_gdrn.layers._precision import single_or_double
 from keras_gdrn.layers._products import product_along, products, products_along
 
@@ -37,7 +36,7 @@ def convolved_on_grid(
     """
     stride = round(leaving.step / entering.step)
     sigma = layer.scale / entering.step
-    beyond = 2 * kernels.stencil_radius(layer.indices)
+    beyond = 2 * stencil_radius(layer)
     x, edge = _upcast(layer, x), (boundary, layer.sigma / entering.step)
     matrices = [
         smoothing(size, stride * (out - 1) + 1 + beyond, sigma, x.dtype, *edge)
@@ -45,25 +44,6 @@ def convolved_on_grid(
     ]
     x = products_along(x, matrices)
     return differences_combined(layer, x, sigma, stride, gain)
-
-
-def smoothed_image(layer, images, scale: float, leaving: Grid):
-    """The image, smoothed and sampled at the points that differences on a grid need.
-
-    Args:
-        layer: As for `convolved_on_grid`.
-        images: `(batch, *spatial, channels)`.
-        scale: Initial scale σ_0 in pixels.
-        leaving: Grid of the differences.
-    """
-    grid = leaving.widened(kernels.stencil_radius(layer.indices))
-    step, sigma = leaving.step * scale, layer.scale * scale
-    initial = layer.sigma * scale
-    matrices = [
-        sampling(pixels, size, step, sigma, layer.boundary, initial)
-        for pixels, size in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
-    ]
-    return products_along(_upcast(layer, images), matrices)
 
 
 def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
@@ -82,7 +62,7 @@ def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
         wide = [kernels.few_coefficients(size, *how) for size in sizes]
         if wide[0] is not None:  # along all axes, or none
             return _by_few_coefficients(layer, x, wide, gain)
-    beyond = 2 * kernels.stencil_radius(layer.indices)
+    beyond = 2 * stencil_radius(layer)
     how = sigma, x.dtype, layer.boundary, layer.sigma * scale
     matrices = [smoothing(size, size + beyond, *how) for size in sizes]
     return differences_combined(layer, products_along(x, matrices), sigma, gain=gain)
@@ -101,15 +81,15 @@ def differences_combined(layer, x, sigma, stride: int = 1, gain=None):
         sigma: Scale σ in steps between the points.
         stride: Steps between the outputs.
     """
-    last = layer.kernel if gain is None else layer.kernel * gain
+    mix, jet = _weights(layer, sigma, gain, x.dtype)
     stencils = kernels.derivative_stencils(layer.indices)
-    if not layer.separable:
-        kernel = _combined(stencils, _scale_normalized(layer, last, sigma, x.dtype))
-        return ops.cast(_conv(x, kernel, stride), layer.compute_dtype)
-    jet = _scale_normalized(layer, layer.depthwise_kernel, sigma, x.dtype)
-    kernel = _combined(stencils, jet)
-    y = _depthwise_conv(x, kernel, stride)
-    return _channels_mixed(layer, y, last)
+    stencils = ops.convert_to_tensor(stencils, x.dtype)
+    kernel = ops.tensordot(stencils, jet, axes=1)
+    convolve = _depthwise_conv if layer.separable else _conv
+    if x.shape[0] == 0:  # a batch without images, which some versions refuse
+        one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
+        return _finished(layer, convolve(one, kernel, stride)[:0], mix)
+    return _finished(layer, convolve(x, kernel, stride), mix)
 
 
 def _by_few_coefficients(layer, x, axes: list, gain=None):
@@ -123,66 +103,45 @@ def _by_few_coefficients(layer, x, axes: list, gain=None):
                 products(part, axis, factors.analysis[: layer.order + 1 - sum(alpha)])
             )
         }
-    last = layer.kernel if gain is None else layer.kernel * gain
-    jet = layer.depthwise_kernel if layer.separable else last
-    jet = _scale_normalized(layer, jet, 1.0, x.dtype)
+    mix, jet = _weights(layer, 1.0, gain, x.dtype)
     mixed = operator.mul if layer.separable else ops.matmul
     y = sum(mixed(parts[alpha], jet[k]) for k, alpha in enumerate(layer.indices))
     for axis, factors in enumerate(axes, start=1):
         y = product_along(y, axis, factors.synthesis)
-    if layer.separable:
-        return _channels_mixed(layer, y, last)
-    return ops.cast(y, layer.compute_dtype)
+    return _finished(layer, y, mix)
 
 
-def _scale_normalized(layer, jet, sigma, dtype):
-    """`C_α m(α) σ^|α|`."""
-    counts = [kernels.multinomial(alpha) for alpha in layer.indices]
-    orders = [sum(alpha) for alpha in layer.indices]
+def stencil_radius(layer) -> int:
+    """Radius of the differences in steps, 1 up to order 2."""
+    return (layer.order + 1) // 2
+
+
+def _weights(layer, sigma, gain, dtype) -> tuple[Any, Any]:
+    """The weights of the last stage, and `C_α m(α) σ^|α|` of the jet."""
+    mix = layer.kernel if gain is None else layer.kernel * gain
+    jet = ops.cast(layer.depthwise_kernel if layer.separable else mix, dtype)
+    counts, orders = map(kernels.multinomial, layer.indices), map(sum, layer.indices)
     counts, orders, sigma = (
-        ops.convert_to_tensor(x, dtype) for x in (counts, orders, sigma)
+        ops.convert_to_tensor(x, dtype) for x in ([*counts], [*orders], sigma)
     )
     factors = counts * ops.power(sigma, orders)
-    return ops.cast(jet, dtype) * ops.reshape(
-        factors, (-1,) + (1,) * (len(jet.shape) - 1)
-    )
+    return mix, jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
 
 
-def _combined(stencils: np.ndarray, jet):
-    """The differences of a jet as one kernel of `ops.conv`."""
-    *taps, terms = stencils.shape
-    jet = ops.convert_to_tensor(jet)
-    rows = ops.convert_to_tensor(stencils.reshape(-1, terms), jet.dtype)
-    kernel = ops.matmul(rows, ops.reshape(jet, (terms, -1)))
-    return ops.reshape(kernel, (*taps, *jet.shape[1:]))
-
-
-def _channels_mixed(layer, y, kernel):
-    """The second stage of a separable layer."""
+def _finished(layer, y, mix):
+    """In the layer's dtype, after the second stage of a separable layer."""
+    if not layer.separable:
+        return ops.cast(y, layer.compute_dtype)
     if layer.depthwise_bias is not None:
         y = y + ops.cast(layer.depthwise_bias, y.dtype)
     y = ops.cast(y, layer.compute_dtype)
-    return ops.matmul(y, ops.cast(kernel, y.dtype))
+    return ops.matmul(y, ops.cast(mix, y.dtype))
 
 
-def _of_any_batch(convolution):
-    """A convolution, also of a batch without images, which some versions refuse."""
-
-    def convolve(x, kernel, stride: int) -> Any:
-        if x.shape[0] != 0:
-            return convolution(x, kernel, stride)
-        one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
-        return convolution(one, kernel, stride)[:0]
-
-    return convolve
-
-
-@_of_any_batch
 def _conv(x, kernel, stride: int) -> Any:
     return ops.conv(x, kernel, stride, "valid", "channels_last")
 
 
-@_of_any_batch
 def _depthwise_conv(x, kernel, stride: int) -> Any:
     """Depthwise convolution, also in three dimensions, which Keras lacks."""
     spatial = len(kernel.shape) - 1

@@ -10,12 +10,12 @@ from keras_gdrn.layers._calls import Call, Value, training_argument
 from keras_gdrn.layers._convolution import (
     convolved_on_grid,
     differences_combined,
-    smoothed_image,
+    stencil_radius,
 )
 from keras_gdrn.layers._grid import Grid, subsampled
 from keras_gdrn.layers._matrices import interpolation, sampling
-from keras_gdrn.layers._maximum import maximum
 from keras_gdrn.layers._plan import Plan
+from keras_gdrn.layers._precision import single_or_double
 from keras_gdrn.layers._products import products_along
 from keras_gdrn.layers._residual import residual
 from keras_gdrn.layers._unfused import unfused
@@ -58,8 +58,6 @@ class GridRun:
             return self._convolution(call)
         if type(call.layer) is GaussDerResidualBlock:
             return self._block(call)
-        if call.selects:
-            return self._selected(call)
         return self._any_layer(call)
 
     def _ends(self, call: Call) -> tuple[list[Grid] | None, list[Grid]]:
@@ -82,13 +80,14 @@ class GridRun:
     def _convolved(self, layer, maps, entering, leaving, gain=None, shift=None):
         """`gain * y + shift` of the convolution `y` on each grid."""
         if entering is None:
-            smooth = [
-                smoothed_image(layer, maps, scale, grid)
-                for scale, grid in zip(self.scales, self._of_each(leaving), strict=True)
-            ]
+            images = ops.cast(maps, single_or_double(layer.compute_dtype))
+            grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
+            how = layer.boundary, layer.scale, layer.sigma
             y = [
                 differences_combined(layer, x, layer.scale / grid.step, gain=gain)
-                for x, grid in zip(self._joined(smooth), leaving, strict=True)
+                for x, grid in zip(
+                    self._sampled(images, grids, *how), leaving, strict=True
+                )
             ]
         else:
             ends = zip(maps, entering, leaving, strict=True)
@@ -111,20 +110,6 @@ class GridRun:
         skip = self._at_grids(call.inputs[0], leaving)
         training = call.training_mode(self.training)
         return residual(block, maps, skip, convolved, training)
-
-    def _selected(self, call: Call):
-        dtype = call.layer.compute_dtype
-        maps = [ops.cast(x, dtype) for x in self.values[call.inputs[0]]]
-        axes = tuple(range(1, len(self.plan.spatial) + 1))
-        if call.layer.mode == "max":
-            return ops.concatenate([maximum(x, axis=axes) for x in maps])
-        grids = self._grids(call.inputs[0])
-        return ops.concatenate(
-            [
-                x[(slice(None), *grid.halves)]
-                for x, grid in zip(maps, grids, strict=True)
-            ]
-        )
 
     def _any_layer(self, call: Call):
         """Applies any other layer on the grids, to one tensor after another."""
@@ -165,27 +150,26 @@ class GridRun:
     def _at_grids(self, value: Value, target: list[Grid]) -> list:
         """The map at the points of coarser or smaller grids."""
         if value.on_pixels:
-            return self._sampled(self.values[value], target)
+            images = ops.cast(self.values[value], self.plan.source.tensor.dtype)
+            return self._sampled(images, target, self.plan.boundary)
         ends = zip(self.values[value], self._grids(value), target, strict=True)
         return [subsampled(*of_grid) for of_grid in ends]
 
-    def _sampled(self, images, grids: list[Grid]) -> list:
-        """Images at the points of the grids."""
-        images, maps = ops.cast(images, self.plan.source.tensor.dtype), []
-        for scale, grid in zip(self.scales, self._of_each(grids), strict=True):
+    def _sampled(self, images, grids: list[Grid], boundary, sigma=0.0, initial=0.0):
+        """Images, smoothed by σ, at the points of the grids.
+
+        Args:
+            initial: Initial value of a learned σ.
+        """
+        each = grids * len(self.scales) if self.plan.central else grids
+        maps = []
+        for scale, grid in zip(self.scales, each, strict=True):
+            how = grid.step * scale, sigma * scale, boundary, initial * scale
             matrices = [
-                sampling(pixels, size, grid.step * scale, 0.0, self.plan.boundary)
+                sampling(pixels, size, *how)
                 for pixels, size in zip(self.spatial, grid.sizes, strict=True)
             ]
             maps.append(products_along(images, matrices))
-        return self._joined(maps)
-
-    def _of_each(self, grids: list[Grid]) -> list[Grid]:
-        """The grid of each scale channel."""
-        return grids * len(self.scales) if self.plan.central else grids
-
-    def _joined(self, maps: list) -> list:
-        """Maps of the scale channels in one batch, where their grids are equal."""
         return [ops.concatenate(maps)] if self.plan.central else maps
 
     def _at_pixels(self, maps: list, value: Value) -> list:
