@@ -5,8 +5,6 @@ import numbers
 import keras
 from keras import layers
 
-from keras_gdrn.layers._batch_normalization import BatchNormalization
-
 
 def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> bool:
     """Whether a layer applies one function to each position separately.
@@ -59,7 +57,6 @@ def _is_elementwise(operation, args: tuple) -> bool:
 
 
 _OVER_CHANNELS = {
-    BatchNormalization,
     layers.BatchNormalization,
     layers.Concatenate,
     layers.LayerNormalization,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from keras import ops
 
 from keras_gdrn.layers._batch_normalization import normalized_jointly
+from keras_gdrn.layers._unfused import unfused
 
 
 def residual(block, maps, skip, convolved: Callable, training: bool | None) -> list:
@@ -22,11 +23,17 @@ def residual(block, maps, skip, convolved: Callable, training: bool | None) -> l
     y = [block.activation(of_grid) for of_grid in y]
     y = normalized(block.conv2, block.bn2, y, convolved, training)
     if block.projection is not None:
-        kernel, bias = block.projection.kernel, block.projection.bias
-        kernel = ops.reshape(kernel, kernel.shape[-2:])
-        skip = [ops.matmul(x, ops.cast(kernel, x.dtype)) for x in skip]
-        skip = normalized_jointly(block.projection_bn, skip, training, bias)
+        parts = block.projection, block.projection_bn
+        skip = normalized(*parts, skip, _projected, training)
     return [block.activation(a + b) for a, b in zip(y, skip, strict=True)]
+
+
+def _projected(projection, maps, gain=1.0, shift=None) -> list:
+    kernel = ops.reshape(projection.kernel * gain, projection.kernel.shape[-2:])
+    y = [ops.matmul(x, ops.cast(kernel, x.dtype)) for x in maps]
+    if shift is not None:
+        y = [x + ops.cast(shift, x.dtype) for x in y]
+    return [unfused(x) for x in y]
 
 
 def normalized(conv, normalization, maps, convolved: Callable, training) -> list:
@@ -34,17 +41,20 @@ def normalized(conv, normalization, maps, convolved: Callable, training) -> list
 
     In inference it is folded into the convolution's weights.
     """
+    bias = 0.0 if conv.bias is None else conv.bias
     if conv.activity_regularizer is not None:
-        y = convolved(conv, maps, shift=conv.bias)
+        y = convolved(conv, maps, shift=bias)
         for of_grid in y:
             conv.add_loss(conv.activity_regularizer(of_grid))
         return normalized_jointly(normalization, y, training)
-    if training:
-        return normalized_jointly(
-            normalization, convolved(conv, maps), training, conv.bias
-        )
-    deviation = ops.sqrt(normalization.moving_variance + normalization.epsilon)
-    gain = normalization.gamma / deviation
-    bias = 0.0 if conv.bias is None else conv.bias
+    if training and normalization.trainable:
+        # Normalization cancels the bias, which has a gradient, zero.
+        y = convolved(conv, maps, gain=1.0 + 0.0 * bias)
+        y = normalized_jointly(normalization, y, training)
+        normalization.moving_mean.assign_add((1 - normalization.momentum) * bias)
+        return y
+    gain = normalization.gamma / ops.sqrt(
+        normalization.moving_variance + normalization.epsilon
+    )
     shift = normalization.beta + (bias - normalization.moving_mean) * gain
     return convolved(conv, maps, gain=gain, shift=shift)

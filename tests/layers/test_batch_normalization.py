@@ -4,10 +4,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.layers._batch_normalization import (
-    BatchNormalization,
-    normalized_jointly,
-)
+from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.layers._batch_normalization import normalized_jointly
+from keras_gdrn.layers._residual import normalized
 from tests._cases import cases
 from tests._gradients import gradients
 from tests.layers._contract import assert_near, numpy
@@ -21,11 +20,23 @@ def drawn(shape, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(3.0, 2.0, shape).astype("float32")
 
 
+class Jointly(keras.layers.Layer):
+    """`normalized_jointly` of a single map."""
+
+    def __init__(self, normalization):
+        super().__init__(dtype=normalization.dtype_policy)
+        self.normalization = normalization
+
+    def call(self, x, training=None):
+        (y,) = normalized_jointly(self.normalization, [x], training)
+        return y
+
+
 def pair(shape, **options) -> tuple[keras.layers.Layer, ...]:
-    """Ours and Keras' own layer, with the same weights."""
+    """Two of Keras' layers with the same weights."""
     layers = []
-    for kind in (BatchNormalization, keras.layers.BatchNormalization):
-        layer = kind(momentum=0.9, epsilon=1e-5, **options)
+    for _ in range(2):
+        layer = keras.layers.BatchNormalization(momentum=0.9, epsilon=1e-5, **options)
         layer.build((None,) * (len(shape) - 1) + shape[-1:])
         for seed, weight in enumerate(layer.weights):
             weight.assign(np.abs(drawn(weight.shape, seed)))
@@ -49,7 +60,7 @@ def test_training_step_is_that_of_keras(name, dtype):
     x, upstream = drawn(shape), drawn(shape, seed=1)
     computed, expected = (
         [layer(x, training=True), *gradients(layer, x, upstream, training=True)]
-        for layer in (ours, theirs)
+        for layer in (Jointly(ours), theirs)
     )
     assert keras.backend.standardize_dtype(computed[0].dtype) == ours.compute_dtype
     for values in zip(computed, expected, strict=True):
@@ -107,17 +118,23 @@ def test_maps_of_different_sizes_are_normalized_together(dtype):
 
 @pytest.mark.parametrize("trainable", [True, False])
 @pytest.mark.parametrize("training", [True, False])
-def test_a_bias_is_as_if_it_were_added(training, trainable):
-    """Also to the mean; fused, with a gradient of zero, else by addition. In inference,
-    and if it is frozen, this is Keras' own layer."""
-    shape = SHAPES["image"]
-    ours, theirs = pair(shape)
+def test_the_bias_of_a_convolution_is_as_if_it_were_added(training, trainable):
+    """Also to the mean; in training by no pass over the maps."""
+    conv = GaussDerConv(5, 1.0, bias_initializer="random_normal")
+    x = keras.ops.convert_to_tensor(drawn(SHAPES["image"]))
+    y = conv(x)
+    ours, theirs = pair(y.shape)
     ours.trainable = theirs.trainable = trainable
-    x, bias = drawn(shape), keras.ops.convert_to_tensor(drawn((5,), seed=2))
-    actual = numpy(ours(x, training=training, bias=bias))
-    expected = numpy(theirs(x + numpy(bias), training=training))
-    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(ours.moving_mean, theirs.moving_mean, rtol=1e-5)
+
+    def convolved(conv, maps, **how):
+        return [conv.affine(x, **how) for x in maps]
+
+    (actual,) = normalized(conv, ours, [x], convolved, training)
+    expected = theirs(y, training=training)
+    np.testing.assert_allclose(numpy(actual), numpy(expected), rtol=1e-4, atol=1e-4)
+    for role in ROLES:
+        actual, desired = getattr(ours, role), getattr(theirs, role)
+        np.testing.assert_allclose(actual, desired, rtol=1e-5, err_msg=role)
 
 
 def operations(layer, shape) -> list[str]:
@@ -134,11 +151,11 @@ def operations(layer, shape) -> list[str]:
 def test_is_one_operation_but_for_what_that_cannot_do():
     for shape in SHAPES.values():
         ours, theirs = pair(shape)
-        assert operations(ours, shape).count("FusedBatchNormV3") == 1
+        assert operations(Jointly(ours), shape).count("FusedBatchNormV3") == 1
         assert "FusedBatchNormV3" not in operations(theirs, shape)
     refused = ("synchronized", True), ("scale", False), ("center", False), ("axis", 1)
     for name, value in (*refused, ("dtype", "bfloat16"), ("dtype", "float64")):
-        ours = BatchNormalization(**{name: value})
+        ours = keras.layers.BatchNormalization(**{name: value})
         ours.build((None, 6, 7, 5))
-        found = operations(ours, (4, 6, 7, 5))
+        found = operations(Jointly(ours), (4, 6, 7, 5))
         assert "FusedBatchNormV3" not in found, (name, value)
