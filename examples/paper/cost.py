@@ -98,7 +98,7 @@ def _operations(of: Architecture, scales: tuple[float, ...], plain: bool) -> flo
         layers = [la for la in model.layers if isinstance(la, keras.layers.Conv2D)]
         return 6 * sum(_weights(la) * math.prod(la.output.shape[1:3]) for la in layers)
     channels = model.get_layer("scale_channels")
-    if channels.plan is None:  # whole maps
+    if channels.density is None:  # whole maps
         kinds = (GaussDerConv, GaussDerResidualBlock)
         layers = [la for la in channels.network.layers if isinstance(la, kinds)]
         return 6 * sum(

@@ -4,7 +4,7 @@ import difflib
 
 import keras
 
-from keras_gdrn._checks import check_keywords
+from keras_gdrn._checks import check_choice, check_keywords
 
 SPATIAL_RANKS = (1, 2, 3)
 _FORMATS = ("channels_last", "channels_first")
@@ -46,12 +46,7 @@ def check_options(layer: keras.layers.Layer, kind: type, options: dict) -> None:
 def check_data_format(data_format: str | None) -> str:
     if data_format is None:
         return keras.config.image_data_format()
-    if data_format not in _FORMATS:
-        raise ValueError(
-            f"`data_format` must be one of {_FORMATS} or None. "
-            f"Received: data_format={data_format!r}"
-        )
-    return data_format
+    return check_choice("data_format", data_format, _FORMATS)
 
 
 def cloned(initializer):

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_gdrn.layers._unfused import unfused
+from keras_gdrn.layers._backends import unfused
 
 
 def batch_normalization(name: str | None = None, dtype=None):

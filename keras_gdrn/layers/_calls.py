@@ -7,7 +7,6 @@ from typing import Any
 
 import keras
 
-from keras_gdrn.layers._pointwise import acts_at_each_position
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
@@ -17,7 +16,13 @@ _CONVOLUTIONS = {GaussDerConv: 1, GaussDerResidualBlock: 2}
 
 
 class UnsupportedLayer(ValueError):
-    """A layer that cannot be evaluated on a grid."""
+    """A layer that cannot be evaluated at several scales, and why."""
+
+    def __init__(self, reason: str, layer=None):
+        subject = "it"
+        if layer is not None:
+            subject = f"its layer {layer.name!r} of type {type(layer).__name__}"
+        super().__init__(f"{subject} {reason}")
 
 
 @dataclasses.dataclass(eq=False, frozen=True)
@@ -73,9 +78,9 @@ class Call:
     def training_mode(self, training: bool | None) -> bool | None:
         return training if self.mode is None else self.mode
 
-    def acts_at_each_position(self, rank: int, channel_axis: int) -> bool:
-        """Whether it applies one function to each position separately."""
-        return acts_at_each_position(self.layer, self.args, rank, channel_axis)
+    @property
+    def takes_scales(self) -> bool:
+        return "scales" in inspect.signature(self.layer.call).parameters
 
 
 def calls_of(network, source: Value) -> tuple[list[Call], Value]:
@@ -131,7 +136,7 @@ def _trace(calls: list, layer, args: tuple, kwargs: dict, custom=False) -> Value
 
 def _single_output(values: list, layer) -> Any:
     if len(values) != 1:
-        raise UnsupportedLayer(f"its layer {layer.name!r} has {len(values)} outputs")
+        raise UnsupportedLayer(f"has {len(values)} outputs", layer)
     return values[0]
 
 
@@ -153,10 +158,8 @@ def _graph_of(layer, args: tuple):
         inputs = [keras.KerasTensor(x.tensor.shape, x.tensor.dtype) for x in args]
         return keras.Function(inputs, layer.call(*inputs))
     except Exception as error:
-        raise UnsupportedLayer(
-            f"its layer {layer.name!r} of type {type(layer).__name__} applies Gaussian "
-            f"derivative layers and cannot be traced ({error})"
-        ) from error
+        reason = f"applies Gaussian derivative layers and cannot be traced ({error})"
+        raise UnsupportedLayer(reason, layer) from error
 
 
 def _output(layer, args: tuple, kwargs: dict) -> Value:

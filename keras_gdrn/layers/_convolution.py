@@ -16,9 +16,9 @@ from keras import ops
 
 from keras_gdrn import kernels
 from keras_gdrn._checks import check_reach
+from keras_gdrn.layers._backends import single_or_double
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.layers._matrices import smoothing
-from keras_gdrn.layers._precision import single_or_double
 from keras_gdrn.layers._products import product_along, products, products_along
 
 

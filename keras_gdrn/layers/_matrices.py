@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn import kernels
-from keras_gdrn.layers._precision import single_or_double
+from keras_gdrn.layers._backends import single_or_double
 
 # Values of a kernel per pixel, with linear interpolation between them.
 _FINENESS = 256

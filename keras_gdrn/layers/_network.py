@@ -1,7 +1,5 @@
 """The network that `ScaleChannels` applies: its layers, its input and its output."""
 
-import warnings
-
 import keras
 
 from keras_gdrn.layers._calls import is_derivative_layer
@@ -62,20 +60,6 @@ def build_shape(network, input_shape: tuple) -> tuple:
 def _channels_first(network) -> bool:
     found = (getattr(layer, "data_format", None) for layer in network._flatten_layers())
     return "channels_first" in found
-
-
-def warn_unless_scaled(network) -> None:
-    """Warns of a network that gives the same at every initial scale."""
-    layers = list(network._flatten_layers())
-    packages = {type(layer).__module__.partition(".")[0] for layer in layers}
-    is_known = packages <= {"keras", "keras_gdrn"}  # no custom layers
-    if is_known and not any(map(is_derivative_layer, layers)):
-        warnings.warn(
-            "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
-            f"its network {network.name!r} has none: its output is the same "
-            "at each initial scale.",
-            stacklevel=3,
-        )
 
 
 def serialized(network) -> dict:

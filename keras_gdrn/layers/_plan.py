@@ -12,6 +12,7 @@ the squared scales of the layers that follow; the last layer counts twice.
 """
 
 import math
+import warnings
 
 import keras
 from keras import ops
@@ -25,6 +26,7 @@ from keras_gdrn.layers._calls import (
     is_derivative_layer,
 )
 from keras_gdrn.layers._grid import Grid
+from keras_gdrn.layers._pointwise import acts_at_each_position
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
@@ -39,11 +41,12 @@ class Plan:
         network: Layer or model with one input and one output.
         input_shape: Shape of the images; sizes may be unknown.
         density: Samples per σ: a map of scale σ has a step of at most σ / density.
+            `None` for maps on the pixels, without grids.
         receptive_field: Half-width of windows in standard deviations of the influence;
             `None` for whole maps.
 
     Raises:
-        UnsupportedLayer: If a layer cannot be evaluated on a grid.
+        UnsupportedLayer: If a layer cannot be evaluated so.
     """
 
     def __init__(self, network, input_shape, density, receptive_field):
@@ -51,10 +54,14 @@ class Plan:
         image = keras.KerasTensor((None, *input_shape[1:]), network.compute_dtype)
         self.source = Value(image, is_map=True, on_pixels=True)
         self.calls, self.result = calls_of(network, self.source)
-        self.channels_first = self._format() == "channels_first"
-        self.channel_axis = 1 if self.channels_first else self.rank - 1
+        channels_first = self._format() == "channels_first"
+        self.channel_axis = 1 if channels_first else self.rank - 1
+        self.moves_channels = channels_first and density is not None
         self.spatial = self._positions(self.source)
-        self._check()
+        self.central = False
+        self._check(network)
+        if density is None:
+            return
         self._sigma = self._smallest_scales()
         on_grids = [call.output for call in self.calls if call.output.on_grid]
         self._coarsest = max(map(self.step, on_grids))
@@ -91,12 +98,13 @@ class Plan:
         return [self._middles[call.output]] if self.central else leaving
 
     def check_sizes(self, scales: tuple[float, ...]) -> None:
-        """Refuses scales beyond the image, and layers with another output on grids."""
+        """Refuses scales beyond the maps, and layers with another output on grids."""
         for call in self.calls:
             if call.convolutions:
-                check_reach(max(scales) * call.layer.sigma, self.spatial)
-            selects = call.selects or call.output.is_map
-            if call.maps and not selects and None not in self.spatial:
+                sigma = max(scales) * call.layer.sigma
+                check_reach(sigma, self._positions(call.maps[0]))
+            ends = call.maps and not (call.selects or call.output.is_map)
+            if ends and self.density is not None and None not in self.spatial:
                 self._check_count(call, scales)
 
     def _check_count(self, call: Call, scales: tuple[float, ...]) -> None:
@@ -108,10 +116,9 @@ class Plan:
             got = tuple(call.layer.compute_output_shape(tuple(shape)))
             if got != expected:
                 raise UnsupportedLayer(
-                    f"its layer {call.layer.name!r} of type "
-                    f"{type(call.layer).__name__} returns {expected[1:]} for the image "
-                    f"and {got[1:]} for a grid of {grid.sizes} points: use "
-                    "`SpatialSelection` or a global pooling"
+                    f"returns {expected[1:]} for the image and {got[1:]} for a grid of "
+                    f"{grid.sizes} points: use `SpatialSelection` or a global pooling",
+                    call.layer,
                 )
 
     def _cut_windows(self, receptive_field: float) -> None:
@@ -142,28 +149,36 @@ class Plan:
 
     def _format(self) -> str:
         ours = [call.layer for call in self.calls if type(call.layer) in _OURS]
-        formats = {layer.data_format for layer in ours}
-        if len(formats) > 1:
-            raise UnsupportedLayer("its layers have several data formats")
-        return formats.pop() if formats else "channels_last"
+        for layer in ours:
+            if layer.data_format != ours[0].data_format:
+                raise UnsupportedLayer("has another data format than the first", layer)
+        return ours[0].data_format if ours else "channels_last"
 
     def _positions(self, value: Value) -> tuple[int, ...]:
         shape = list(value.tensor.shape[1:])
         del shape[self.channel_axis - 1]
         return tuple(shape)
 
-    def _check(self) -> None:
-        if not any(call.convolutions for call in self.calls):
-            raise UnsupportedLayer("it has no Gaussian derivative layer")
+    def _check(self, network) -> None:
+        if self.density is not None and not any(c.convolutions for c in self.calls):
+            raise UnsupportedLayer("has no Gaussian derivative layer")
+        if not any(call.takes_scales for call in self.calls):
+            warnings.warn(
+                "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
+                f"its network {network.name!r} has none: its output is the same "
+                "at each initial scale.",
+                stacklevel=3,
+            )
         for call in self.calls:
             reason = self._fault(call) if call.maps else None
             if reason is not None:
-                kind = type(call.layer).__name__
-                raise UnsupportedLayer(
-                    f"its layer {call.layer.name!r} of type {kind} {reason}"
-                )
+                raise UnsupportedLayer(reason, call.layer)
 
     def _fault(self, call: Call) -> str | None:
+        if self.density is None:
+            derives = is_derivative_layer(call.layer)
+            missing = derives and not call.takes_scales
+            return "has a `call` without the argument `scales`" if missing else None
         if call.convolutions:
             return None
         if is_derivative_layer(call.layer):
@@ -177,7 +192,8 @@ class Plan:
         return None
 
     def _is_pointwise(self, call: Call) -> bool:
-        return call.acts_at_each_position(self.rank, self.channel_axis)
+        how = call.args, self.rank, self.channel_axis
+        return acts_at_each_position(call.layer, *how)
 
     def _smallest_scales(self) -> dict[Value, float]:
         """The σ that limits the step of each map: the smallest from there on."""

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from keras import ops
 
-from keras_gdrn.layers._precision import single_or_double
+from keras_gdrn.layers._backends import single_or_double
 
 
 def products_along(x, matrices: list) -> Any:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from keras import ops
 
+from keras_gdrn.layers._backends import unfused
 from keras_gdrn.layers._batch_normalization import normalized_jointly
-from keras_gdrn.layers._unfused import unfused
 
 
 def residual(block, maps, skip, convolved: Callable, training: bool | None) -> list:

@@ -3,7 +3,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_gdrn.layers._arguments import check_data_format, cloned
+from keras_gdrn.layers._arguments import cloned
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._residual import residual
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
@@ -70,12 +70,11 @@ class GaussDerResidualBlock(keras.layers.Layer):
     ):
         super().__init__(name=name, trainable=trainable, dtype=dtype)
         self.activation = keras.activations.get(activation)
-        self.data_format = check_data_format(data_format)
         self.conv1, self.conv2 = (
             GaussDerConv(
                 filters,
                 sigma,
-                data_format="channels_last",
+                data_format=data_format,
                 name=name,
                 dtype=self.dtype_policy,
                 **convolution,
@@ -83,6 +82,7 @@ class GaussDerResidualBlock(keras.layers.Layer):
             for name in ("conv1", "conv2")
         )
         self.filters, self.sigma = self.conv1.filters, self.conv1.sigma
+        self.data_format = self.conv1.data_format
         self.bn1, self.bn2 = (
             batch_normalization(name, self.dtype_policy) for name in ("bn1", "bn2")
         )
@@ -90,19 +90,18 @@ class GaussDerResidualBlock(keras.layers.Layer):
         self.projection_bn: Any = None
 
     def build(self, input_shape):
-        shape = self._channels_last(input_shape)
-        self.conv1.build(shape)
-        channel_axis = -1 if self.data_format == "channels_last" else 1
-        self.input_spec = keras.InputSpec(
-            ndim=len(shape), axes={channel_axis: shape[-1]}
-        )
-        wide = (*shape[:-1], self.filters)
-        for layer in (self.bn1, self.conv2, self.bn2):
-            layer.build(wide)
-        if shape[-1] != self.filters:
+        self.conv1.build(input_shape)
+        self.input_spec = self.conv1.input_spec
+        self.conv2.build(self.compute_output_shape(input_shape))
+        (channels,) = self.input_spec.axes.values()
+        # Normalization and projection always have the channels last.
+        positions = (None,) * (len(input_shape) - 1)
+        for normalization in (self.bn1, self.bn2):
+            normalization.build((*positions, self.filters))
+        if channels != self.filters:
             options = {n: getattr(self.conv1, n) for n in _SHARED_WITH_PROJECTION}
             options["kernel_initializer"] = cloned(self.conv1.kernel_initializer)
-            self.projection = _PROJECTIONS[len(shape) - 2](
+            self.projection = _PROJECTIONS[len(input_shape) - 2](
                 self.filters,
                 1,
                 data_format="channels_last",
@@ -111,8 +110,8 @@ class GaussDerResidualBlock(keras.layers.Layer):
                 **options,
             )
             self.projection_bn = batch_normalization("projection_bn", self.dtype_policy)
-            self.projection.build(shape)
-            self.projection_bn.build(wide)
+            self.projection.build((*positions, channels))
+            self.projection_bn.build((*positions, self.filters))
         if not self.trainable:  # nor are the layers inside
             for layer in self._flatten_layers(include_self=False):
                 layer.trainable = False
@@ -130,18 +129,10 @@ class GaussDerResidualBlock(keras.layers.Layer):
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
     def compute_output_shape(self, input_shape):
-        if self.data_format == "channels_last":
-            return (*input_shape[:-1], self.filters)
-        return (input_shape[0], self.filters, *input_shape[2:])
+        return self.conv1.compute_output_shape(input_shape)
 
     def get_config(self):
         convolution = self.conv1.get_config()
         config = {**convolution, **super().get_config()}
         config["activation"] = keras.activations.serialize(self.activation)
-        config["data_format"] = self.data_format
         return config
-
-    def _channels_last(self, shape) -> tuple:
-        if self.data_format == "channels_last":
-            return tuple(shape)
-        return (shape[0], *shape[2:], shape[1])

@@ -1,10 +1,9 @@
 from collections.abc import Iterable
-from typing import Any
 
 import keras
 from keras import ops
 
-from keras_gdrn._checks import is_positive
+from keras_gdrn._checks import check_positive, is_positive
 from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._calls import UnsupportedLayer
 from keras_gdrn.layers._network import (
@@ -13,11 +12,9 @@ from keras_gdrn.layers._network import (
     check_takes,
     contains,
     serialized,
-    warn_unless_scaled,
 )
-from keras_gdrn.layers._on_grid import GridRun
-from keras_gdrn.layers._on_pixels import OnPixels
 from keras_gdrn.layers._plan import Plan
+from keras_gdrn.layers._run import Run
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -92,9 +89,12 @@ class ScaleChannels(keras.layers.Layer):
         check_single_output(getattr(network, "outputs", None), network)
         self.network = network
         self.sigma0 = _checked_scales(sigma0)
-        self.density = _checked("density", density, "samples per sigma")
-        self.receptive_field = _checked(
-            "receptive_field", receptive_field, "standard deviations"
+        self.density, self.receptive_field = (
+            value if value is None else check_positive(name, value)
+            for name, value in (
+                ("density", density),
+                ("receptive_field", receptive_field),
+            )
         )
         if contains(network, ScaleChannels):
             raise ValueError(
@@ -108,14 +108,7 @@ class ScaleChannels(keras.layers.Layer):
         if not self.network.built:
             self.network.build(build_shape(self.network, input_shape))
         check_takes(self.network, input_shape)
-        self.plan: Any = None  # the grids of the maps
-        self._on_pixels: Any = None
-        if self.density is None:
-            self._on_pixels = self._evaluation(OnPixels, input_shape)
-            warn_unless_scaled(self.network)
-        else:
-            how = self.density, self.receptive_field
-            self.plan = self._evaluation(Plan, input_shape, *how)
+        self.plan = self._planned(input_shape)
         self._layers_when_built = self._network_layers()
 
     def call(self, inputs, training=None):
@@ -127,26 +120,24 @@ class ScaleChannels(keras.layers.Layer):
             )
         # A TensorFlow variable lacks some attributes of a tensor.
         inputs, scales = ops.convert_to_tensor(inputs), self.sigma0
-        if self.plan is None:
-            outputs = self._on_pixels(inputs, scales, training)
-        else:
-            outputs = GridRun(self.plan, scales, training)(inputs)
-            if self.plan.result.is_map:
-                return ops.stack(outputs, axis=1)
+        outputs = Run(self.plan, scales, training)(inputs)
+        if isinstance(outputs, list):
+            return ops.stack(outputs, axis=1)
         return _scales_apart(outputs, len(scales))
 
-    def _evaluation(self, kind, input_shape: tuple, *how):
-        """The evaluation of the network, on grids or on the pixels."""
+    def _planned(self, input_shape: tuple) -> Plan:
+        how = self.density, self.receptive_field
         try:
-            evaluation = kind(self.network, input_shape, *how)
-            evaluation.check_sizes(self.sigma0)
+            plan = Plan(self.network, input_shape, *how)
+            plan.check_sizes(self.sigma0)
         except UnsupportedLayer as reason:
-            instead = " `density=None` evaluates it on the pixels." * bool(how)
+            instead = " `density=None` evaluates it on the pixels."
+            instead *= self.density is not None
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated at several "
                 f"scales: {reason}.{instead} Received: density={self.density}"
             ) from None
-        return evaluation
+        return plan
 
     @property
     def layers(self) -> list:
@@ -205,12 +196,3 @@ def _checked_scales(sigma0) -> tuple[float, ...]:
             f"Received: sigma0={sigma0!r}"
         )
     return tuple(float(scale) for scale in scales)
-
-
-def _checked(name: str, value, unit: str) -> float | None:
-    if value is not None and not is_positive(value):
-        raise ValueError(
-            f"`{name}` must be a finite, positive number of {unit}, or None. "
-            f"Received: {name}={value!r}"
-        )
-    return None if value is None else float(value)

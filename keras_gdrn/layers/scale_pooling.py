@@ -3,8 +3,7 @@ from keras import ops
 
 from keras_gdrn._checks import check_choice, is_number
 from keras_gdrn.layers._arguments import check_options
-from keras_gdrn.layers._maximum import lowest, maximum
-from keras_gdrn.layers._precision import single_or_double
+from keras_gdrn.layers._backends import lowest, maximum, single_or_double
 
 MODES = ("max", "logsumexp", "average")
 

@@ -7,7 +7,7 @@ from keras_gdrn.layers._arguments import (
     check_options,
     check_rank,
 )
-from keras_gdrn.layers._maximum import maximum
+from keras_gdrn.layers._backends import maximum
 
 MODES = ("center", "max")
 

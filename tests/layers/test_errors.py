@@ -222,7 +222,7 @@ def test_network_of_several_outputs():
     both = keras.Model(image, [maps, SpatialSelection()(maps)])
     with refuses("one output.*network='functional.*' with 2 outputs"):
         ScaleChannels(both, [1.0, 2.0])
-    with refuses("its layer 'two' has 2 outputs"):
+    with refuses("its layer 'two' of type Two has 2 outputs"):
         ScaleChannels(Two(name="two"), [1.0, 2.0])(image)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_gdrn.layers import ScalePooling, SpatialSelection
-from keras_gdrn.layers._maximum import maximum
+from keras_gdrn.layers._backends import maximum
 from keras_gdrn.models import gauss_der_resnet
 from tests.layers._contract import numpy
 

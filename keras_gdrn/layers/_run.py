@@ -1,10 +1,16 @@
-"""Runs a network on the grids of its plan, with equal operators at all scales."""
+"""Runs a network by its plan: on grids, or on the pixels.
+
+On grids all scale channels have equal operators. On the pixels, as in the paper, a
+layer whose `call` has an argument `scales` receives the initial scales; its input batch
+holds the maps of one scale after those of another.
+"""
 
 from typing import Any
 
 import keras
 from keras import ops
 
+from keras_gdrn.layers._backends import single_or_double, unfused
 from keras_gdrn.layers._batch_normalization import normalized_jointly
 from keras_gdrn.layers._calls import Call, Value, training_argument
 from keras_gdrn.layers._convolution import (
@@ -15,19 +21,17 @@ from keras_gdrn.layers._convolution import (
 from keras_gdrn.layers._grid import Grid, subsampled
 from keras_gdrn.layers._matrices import interpolation, sampling
 from keras_gdrn.layers._plan import Plan
-from keras_gdrn.layers._precision import single_or_double
 from keras_gdrn.layers._products import products_along
 from keras_gdrn.layers._residual import residual
-from keras_gdrn.layers._unfused import unfused
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 
 
-class GridRun:
+class Run:
     """One evaluation of a network on a batch of images.
 
-    A map is a list of tensors `(batch, *points, channels)`: one with all scale channels
-    in its batch where their grids are equal, otherwise one for each channel.
+    On grids, a map is a list of tensors `(batch, *points, channels)`: one with all
+    scale channels in its batch if their grids are equal, otherwise one for each.
 
     Args:
         plan: The grids of the network.
@@ -37,11 +41,14 @@ class GridRun:
 
     def __init__(self, plan: Plan, scales: tuple[float, ...], training: bool | None):
         self.plan, self.scales, self.training = plan, scales, training
+        self.on_pixels = plan.density is None
         self.values: dict[Value, Any] = {}
 
     def __call__(self, images):
-        """`(scale * batch, …)`, or maps `(batch, *spatial, channels)` at each scale."""
-        if self.plan.channels_first:
+        """`(scale * batch, …)`, or a list of maps from grids, one for each scale."""
+        if self.on_pixels:
+            images = ops.concatenate([images] * len(self.scales))
+        if self.plan.moves_channels:
             images = ops.moveaxis(images, 1, -1)
         self.values[self.plan.source] = images
         self.spatial = ops.shape(images)[1:-1]
@@ -49,10 +56,11 @@ class GridRun:
             self.values[call.output] = self._applied(call)
         result = self.plan.result
         value = self.values[result]
-        return self._at_pixels(value, result) if result.is_map else value
+        maps = result.is_map and not self.on_pixels
+        return self._at_pixels(value, result) if maps else value
 
     def _applied(self, call: Call):
-        if not call.maps or call.output.on_pixels:
+        if self.on_pixels or not call.maps or call.output.on_pixels:
             return self._called(call, self.values)
         if type(call.layer) is GaussDerConv:
             return self._convolution(call)
@@ -143,8 +151,10 @@ class GridRun:
             return self._to_data_format(inputs[leaf]) if leaf.is_map else inputs[leaf]
 
         args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-        training = call.training_mode(self.training)
-        output = call.layer(*args, **kwargs | training_argument(call.layer, training))
+        kwargs |= training_argument(call.layer, call.training_mode(self.training))
+        if self.on_pixels and call.takes_scales:
+            kwargs["scales"] = self.scales
+        output = call.layer(*args, **kwargs)
         return self._to_channels_last(output) if call.output.is_map else output
 
     def _at_grids(self, value: Value, target: list[Grid]) -> list:
@@ -184,7 +194,7 @@ class GridRun:
 
     def _to_data_format(self, x):
         """In the data format of the network's layers."""
-        return ops.moveaxis(x, -1, 1) if self.plan.channels_first else x
+        return ops.moveaxis(x, -1, 1) if self.plan.moves_channels else x
 
     def _to_channels_last(self, x):
-        return ops.moveaxis(x, 1, -1) if self.plan.channels_first else x
+        return ops.moveaxis(x, 1, -1) if self.plan.moves_channels else x

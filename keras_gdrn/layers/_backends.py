@@ -1,9 +1,33 @@
+"""What backends and processors do differently."""
+
 import math
 
 import keras
 from keras import ops
 
-from keras_gdrn.layers._precision import single_or_double
+
+def single_or_double(dtype) -> str:
+    """Double precision for a double precision dtype, else single.
+
+    `keras.backend.result_type` ignores JAX' float64, unless an environment variable
+    enables it.
+    """
+    double = keras.backend.standardize_dtype(dtype) == "float64"
+    return "float64" if double else "float32"
+
+
+def unfused(x):
+    """Returns `x`, by an operation that TensorFlow does not fuse with the next ReLU.
+
+    On a CPU, oneDNN's normalization with ReLU and product with bias and ReLU turn NaN
+    into 0, so that a diverged network would go on with a finite loss. This operation
+    checks the known part of the shape, copies nothing, and stays in exported graphs.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return x
+    import tensorflow as tf
+
+    return tf.ensure_shape(x, x.shape)
 
 
 def maximum(x, axis: int | tuple[int, ...]):
