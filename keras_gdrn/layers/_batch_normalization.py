@@ -21,10 +21,10 @@ def batch_normalization(name: str | None = None, dtype=None):
 
 def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
     """Keras' batch normalization, with the statistics of all maps together."""
-    if not (training and normalization.trainable):
+    fused = fuses(normalization, maps[0])
+    if not (training and normalization.trainable) or (len(maps) == 1 and not fused):
         return [unfused(normalization(x, training=training)) for x in maps]
-    normalized = _fused if _fuses(normalization, maps[0]) else _in_parts
-    outputs, mean, variance = normalized(normalization, maps)
+    outputs, mean, variance = (_fused if fused else _in_parts)(normalization, maps)
     kept = normalization.momentum
     for moving, new in (
         (normalization.moving_mean, mean),
@@ -34,7 +34,7 @@ def normalized_jointly(normalization, maps: list, training: bool | None) -> list
     return [unfused(ops.cast(y, normalization.compute_dtype)) for y in outputs]
 
 
-def _fuses(normalization, x) -> bool:
+def fuses(normalization, x) -> bool:
     """Whether TensorFlow's fused operation does what the options ask for."""
     return (
         keras.backend.backend() == "tensorflow"
@@ -84,16 +84,11 @@ def _in_parts(normalization, maps: list) -> tuple[list, Any, Any]:
         p * (v + ops.square(m - mean))
         for p, (m, v) in zip(shares, moments, strict=True)
     )
-    outputs = [
-        ops.batch_normalization(
-            x,
-            mean,
-            variance,
-            normalization.axis,
-            normalization.beta,
-            normalization.gamma,
-            normalization.epsilon,
-        )
-        for x in wide
-    ]
-    return outputs, mean, variance
+    gain = ops.rsqrt(variance + normalization.epsilon)
+    gain = gain if normalization.gamma is None else gain * normalization.gamma
+    shift = -mean * gain
+    shift = shift if normalization.beta is None else shift + normalization.beta
+    shape = [1] * rank
+    shape[normalization.axis] = -1
+    gain, shift = ops.reshape(gain, shape), ops.reshape(shift, shape)
+    return [x * gain + shift for x in wide], mean, variance

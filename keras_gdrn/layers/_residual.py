@@ -5,7 +5,7 @@ from collections.abc import Callable
 from keras import ops
 
 from keras_gdrn.layers._backends import unfused
-from keras_gdrn.layers._batch_normalization import normalized_jointly
+from keras_gdrn.layers._batch_normalization import fuses, normalized_jointly
 
 
 def residual(block, maps, skip, convolved: Callable, training: bool | None) -> list:
@@ -42,17 +42,18 @@ def normalized(conv, normalization, maps, convolved: Callable, training) -> list
     In inference it is folded into the convolution's weights.
     """
     bias = 0.0 if conv.bias is None else conv.bias
-    if conv.activity_regularizer is not None:
-        y = convolved(conv, maps, shift=bias)
-        for of_grid in y:
-            conv.add_loss(conv.activity_regularizer(of_grid))
-        return normalized_jointly(normalization, y, training)
-    if training and normalization.trainable:
+    trains = training and normalization.trainable
+    if trains and fuses(normalization, maps[0]) and not conv.activity_regularizer:
         # Normalization cancels the bias, which has a gradient, zero.
         y = convolved(conv, maps, gain=1.0 + 0.0 * bias)
         y = normalized_jointly(normalization, y, training)
         normalization.moving_mean.assign_add((1 - normalization.momentum) * bias)
         return y
+    if trains or conv.activity_regularizer:
+        y = convolved(conv, maps, shift=conv.bias)
+        for x in y if conv.activity_regularizer else []:
+            conv.add_loss(conv.activity_regularizer(x))
+        return normalized_jointly(normalization, y, training)
     gain = normalization.gamma / ops.sqrt(
         normalization.moving_variance + normalization.epsilon
     )

@@ -123,7 +123,7 @@ def test_the_bias_of_a_convolution_is_as_if_it_were_added(training, trainable):
     conv = GaussDerConv(5, 1.0, bias_initializer="random_normal")
     x = keras.ops.convert_to_tensor(drawn(SHAPES["image"]))
     y = conv(x)
-    ours, theirs = pair(y.shape)
+    ours, theirs = pair(tuple(y.shape))
     ours.trainable = theirs.trainable = trainable
 
     def convolved(conv, maps, **how):
