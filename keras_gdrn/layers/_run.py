@@ -124,7 +124,7 @@ class Run:
         first = next(value for value in call.maps if not value.on_pixels)
         target = self._grids(call.output if call.output.is_map else first)
         inputs = {value: self._at_grids(value, target) for value in call.maps}
-        if isinstance(call.layer, keras.layers.BatchNormalization):
+        if _normalizes(call):
             maps = [self._to_data_format(x) for x in inputs[call.maps[0]]]
             training = call.training_mode(self.training)
             maps = normalized_jointly(call.layer, maps, training)
@@ -151,10 +151,14 @@ class Run:
             return self._to_data_format(inputs[leaf]) if leaf.is_map else inputs[leaf]
 
         args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-        kwargs |= training_argument(call.layer, call.training_mode(self.training))
-        if self.on_pixels and call.takes_scales:
-            kwargs["scales"] = self.scales
-        output = call.layer(*args, **kwargs)
+        training = call.training_mode(self.training)
+        if _normalizes(call) and call.output.is_map:
+            (output,) = normalized_jointly(call.layer, [args[0]], training)
+        else:
+            kwargs |= training_argument(call.layer, training)
+            if self.on_pixels and call.takes_scales:
+                kwargs["scales"] = self.scales
+            output = call.layer(*args, **kwargs)
         return self._to_channels_last(output) if call.output.is_map else output
 
     def _at_grids(self, value: Value, target: list[Grid]) -> list:
@@ -198,3 +202,9 @@ class Run:
 
     def _to_channels_last(self, x):
         return ops.moveaxis(x, 1, -1) if self.plan.moves_channels else x
+
+
+def _normalizes(call: Call) -> bool:
+    """Whether it is batch normalization of its first argument."""
+    is_batch = isinstance(call.layer, keras.layers.BatchNormalization)
+    return is_batch and len(call.args) == 1 and not call.inputs[1:]
