@@ -86,10 +86,8 @@ class Call:
 def calls_of(network, source: Value) -> tuple[list[Call], Value]:
     """The calls of a network in order, and its output.
 
-    Args:
-        network: Layer or model. Keras' own models are traced into, and so are layers
-            that apply Gaussian derivative layers.
-        source: Its input.
+    Keras' own models are traced into, and so are layers that apply Gaussian derivative
+    layers.
 
     Raises:
         UnsupportedLayer: If a layer has several outputs, or cannot be traced.

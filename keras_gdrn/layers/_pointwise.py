@@ -13,8 +13,6 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
     set the attribute `acts_at_each_position = True`.
 
     Args:
-        layer: Layer or operation.
-        args: Arguments of its call.
         rank: Number of axes of the maps, including batch and channels.
         channel_axis: `rank - 1`, or 1.
     """

@@ -12,12 +12,9 @@ def residual(block, maps, skip, convolved: Callable, training: bool | None) -> l
     """`M(x) = φ(skip(x) + BN(w_2 * φ(BN(w_1 * x))))`.
 
     Args:
-        block: Built `GaussDerResidualBlock`.
-        maps: Its inputs.
-        skip: Its inputs at the positions of the outputs.
+        skip: The inputs at the positions of the outputs.
         convolved: Function of a layer and maps that gives `gain * y + shift` of the
             convolution `y`.
-        training: As in a layer's `call`.
     """
     y = normalized(block.conv1, block.bn1, maps, convolved, training)
     y = [block.activation(of_grid) for of_grid in y]

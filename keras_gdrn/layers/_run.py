@@ -32,11 +32,6 @@ class Run:
 
     On grids, a map is a list of tensors `(batch, *points, channels)`: one with all
     scale channels in its batch if their grids are equal, otherwise one for each.
-
-    Args:
-        plan: The grids of the network.
-        scales: Initial scales σ_0, in pixels.
-        training: As in a layer's `call`.
     """
 
     def __init__(self, plan: Plan, scales: tuple[float, ...], training: bool | None):
