@@ -5,6 +5,7 @@ import dataclasses
 import keras
 import numpy as np
 from keras import ops
+from scipy.linalg import toeplitz
 
 from keras_gdrn import kernels
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
@@ -146,10 +147,10 @@ def residual_network(
 
 def _smooth(x, sigma, axis):
     shape = x.shape
-    matrix = kernels.axis_operator(shape[axis], sigma, 0, "zero")
     radius = kernels.truncation_radius(sigma, EPSILON, dimensions=2)
-    band = np.tri(shape[axis], k=radius) * np.tri(shape[axis], k=radius).T
-    matrix = ops.convert_to_tensor(matrix * band, dtype=x.dtype)
+    half = kernels.discrete_gaussian(sigma, radius)[radius:]
+    matrix = toeplitz(np.pad(half, (0, shape[axis]))[: shape[axis]])
+    matrix = ops.convert_to_tensor(matrix, dtype=x.dtype)
     if axis == 2:
         return ops.matmul(matrix, x)
     x = ops.reshape(x, (-1, shape[1], shape[2] * shape[3]))

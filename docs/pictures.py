@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.ndimage import correlate1d
 from sklearn.datasets import load_digits
 
 from keras_gdrn import kernels
@@ -83,10 +84,12 @@ def digit(factor: float) -> np.ndarray:
 
 def laplacian(image: np.ndarray, sigma: float) -> np.ndarray:
     """`σ² (δ_xx + δ_yy) T * f`, scale-normalized."""
-    smooth, _, second = (
-        kernels.axis_operator(len(image), sigma, a, "zero") for a in range(3)
+    radius = kernels.support_radius(sigma)
+    smooth, second = (kernels.gaussian_derivative(sigma, a, radius) for a in (0, 2))
+    return sum(
+        correlate1d(correlate1d(image, a, 0, mode="constant"), b, 1, mode="constant")
+        for a, b in ((second, smooth), (smooth, second))
     )
-    return second @ image @ smooth.T + smooth @ image @ second.T
 
 
 def discretization() -> Figure:

@@ -5,6 +5,8 @@ import pytest
 from scipy.ndimage import convolve1d
 
 from keras_gdrn import kernels
+from keras_gdrn.kernels import _grid
+from keras_gdrn.kernels._axis import smoothing
 
 
 def bell(x, width):
@@ -19,7 +21,7 @@ def centered(count):
 @pytest.mark.parametrize("sigma", (0.0, 0.35, 1.0, 2.8))
 def test_sampling_smooths_a_gaussian(size, sigma):
     """A Gaussian of a Gaussian is one of the summed variances."""
-    matrix = kernels.sampling(size, 15, 0.7, sigma, "zero")
+    matrix = _grid.sampling(size, 15, 0.7, sigma, "zero")
     smoothed = matrix @ bell(centered(size) - 0.3, 4.0)
     expected = bell(centered(15) * 0.7 - 0.3, np.hypot(4.0, sigma))
     np.testing.assert_allclose(smoothed, expected, atol=2e-5)
@@ -27,16 +29,16 @@ def test_sampling_smooths_a_gaussian(size, sigma):
 
 @pytest.mark.parametrize("sigma", (0.0, 0.35, 2.0))
 def test_sampling_keeps_constants_beyond_the_edge(sigma):
-    matrix = kernels.sampling(10, 31, 1.5, sigma, "symmetric")
+    matrix = _grid.sampling(10, 31, 1.5, sigma, "symmetric")
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0, atol=1e-12)
-    zero = kernels.sampling(10, 31, 1.5, sigma, "zero")
+    zero = _grid.sampling(10, 31, 1.5, sigma, "zero")
     assert abs(zero.sum(axis=1)[0]) < 1e-6
 
 
 def test_mirror_image_lies_beyond_the_edge():
-    matrix = kernels.sampling(8, 33, 1.0, 0.0, "symmetric")
+    matrix = _grid.sampling(8, 33, 1.0, 0.0, "symmetric")
     # 33 points around the center of 8 pixels lie between them: half a pixel apart.
-    twice = kernels.sampling(8, 65, 0.5, 0.0, "symmetric")
+    twice = _grid.sampling(8, 65, 0.5, 0.0, "symmetric")
     line = np.random.default_rng(0).normal(size=8)
     mirrored = np.pad(line, 13, mode="symmetric")
     np.testing.assert_allclose((twice @ line)[1::2], mirrored[1:-1], atol=1e-9)
@@ -52,13 +54,13 @@ def test_smoothing_is_a_correlation(leaving, sigma):
     wide = np.pad(line, 40, mode="symmetric")
     expected = convolve1d(wide, kernel, mode="constant")
     start = (len(wide) - leaving) // 2
-    result = kernels.smoothing(21, leaving, sigma, "symmetric") @ line
+    result = smoothing(21, leaving, sigma, "symmetric") @ line
     np.testing.assert_allclose(result, expected[start : start + leaving], atol=1e-12)
 
 
 def test_stencils_are_differences():
     indices = kernels.multi_indices(2, 2)
-    taps = kernels.derivative_stencils(indices)
+    taps = _grid.derivative_stencils(indices)
     y, x = np.meshgrid(*[np.arange(-1, 2)] * 2, indexing="ij")
     for k, function in enumerate((y, x, y**2 / 2, x * y, x**2 / 2)):
         answers = np.einsum("yxk,yx->k", taps, function)
@@ -66,6 +68,6 @@ def test_stencils_are_differences():
 
 
 def test_interpolation_takes_samples_back_to_the_pixels():
-    matrix = kernels.interpolation(41, 0.5, 20)
+    matrix = _grid.interpolation(41, 0.5, 20)
     samples = bell(centered(41) * 0.5, 3.0)
     np.testing.assert_allclose(matrix @ samples, bell(centered(20), 3.0), atol=1e-4)

@@ -1,4 +1,4 @@
-"""Discrete Gaussian derivative kernels, grids and matrices along an axis, in float64.
+"""Discrete Gaussian derivative kernels, in float64.
 
 Everything here is NumPy and SciPy; no Keras. The notation is the paper's: `sigma`
 is a standard deviation in pixels, `s = sigma**2`, and the 1-D kernel of order `a` is
@@ -8,14 +8,7 @@ difference (Eqs. central-difference-operators). Kernels are applied as correlati
 that a first-order response carries the sign of the derivative.
 """
 
-from keras_gdrn.kernels._axis import (
-    BOUNDARIES,
-    LONG_AXIS,
-    Factors,
-    axis_operator,
-    few_coefficients,
-    smoothing,
-)
+from keras_gdrn.kernels._axis import BOUNDARIES
 from keras_gdrn.kernels._discrete import (
     central_difference,
     discrete_gaussian,
@@ -23,34 +16,15 @@ from keras_gdrn.kernels._discrete import (
     support_radius,
     truncation_radius,
 )
-from keras_gdrn.kernels._grid import (
-    derivative_stencils,
-    gaussian_weights,
-    interpolation,
-    sampling,
-    sampling_nodes,
-    spline_response,
-)
 from keras_gdrn.kernels._jet import multi_indices, multinomial
 
 __all__ = [
     "BOUNDARIES",
-    "LONG_AXIS",
-    "Factors",
-    "axis_operator",
     "central_difference",
-    "derivative_stencils",
     "discrete_gaussian",
-    "few_coefficients",
     "gaussian_derivative",
-    "gaussian_weights",
-    "interpolation",
     "multi_indices",
     "multinomial",
-    "sampling",
-    "sampling_nodes",
-    "smoothing",
-    "spline_response",
     "support_radius",
     "truncation_radius",
 ]

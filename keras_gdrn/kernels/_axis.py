@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from keras_gdrn._checks import check_choice
 from keras_gdrn.kernels._discrete import (
     central_difference,
     discrete_gaussian,
-    gaussian_derivative,
     support_radius,
     truncation_radius,
 )
@@ -33,55 +31,20 @@ _MAX_MAGNIFICATION = 30
 
 
 class Factors(NamedTuple):
-    """Kernels factored by few coefficients: `K_a ≈ synthesis @ analysis[a]`.
-
-    `analysis` has a matrix `(coefficients, size)` for each order `a`, and `synthesis`
-    is one matrix `(size, coefficients)`.
-    """
+    """`K_a ≈ synthesis @ analysis[a]`, by few coefficients, for each order `a`."""
 
     analysis: tuple[Any, ...]
     synthesis: Any
 
 
-def axis_operator(size: int, sigma: float, order: int, boundary: str) -> np.ndarray:
-    """Matrix `K_order` that applies the 1-D kernel along an axis of `size` pixels.
-
-    Args:
-        size: Number of pixels along the axis.
-        sigma: Standard deviation σ in pixels.
-        order: Order of differentiation, at least 0.
-        boundary: `"zero"` (pixels outside the image are zero) or `"symmetric"`
-            (half-sample mirror: `x[-1 - n] = x[n]`, repeated as often as needed).
-
-    Returns:
-        A float64 array `(size, size)`: `K @ x` is the response to the signal `x`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-    """
-    check_choice("boundary", boundary, BOUNDARIES)
-    if size < 1:
-        raise ValueError(f"`size` must be >= 1. Received: size={size}")
-    radius = support_radius(sigma) + order
-    kernel = gaussian_derivative(sigma, order, radius)
-    return _correlation(kernel, size, size, boundary).toarray()
-
-
 @functools.lru_cache(maxsize=256)
 def smoothing(entering: int, leaving: int, sigma: float, boundary: str) -> Any:
-    """Matrix of the discrete Gaussian `T(·; σ)`, between signals of two lengths.
+    """Matrix `(leaving, entering)` of the discrete Gaussian `T(·; σ)`.
 
-    Args:
-        entering: Number of input values.
-        leaving: Number of output values: as many more, or fewer, on either side.
-        sigma: Standard deviation σ, in steps between values.
-        boundary: What lies beyond the input, as for `axis_operator`.
-
-    Returns:
-        A read-only float64 matrix `(leaving, entering)`.
+    There are as many more outputs, or fewer, on either side of the inputs.
     """
     kernel = discrete_gaussian(sigma, support_radius(sigma))
-    return _read_only(_correlation(kernel, entering, leaving, boundary))
+    return read_only(_correlation(kernel, entering, leaving, boundary))
 
 
 @functools.lru_cache(maxsize=256)
@@ -93,19 +56,9 @@ def few_coefficients(
     Their responses on a block of pixels are smooth, so they are nearly combinations of
     a few: of the left singular vectors of `[K_0 | K_1 | …]`. A short axis is one block.
 
-    Guarantee: in the spectral norm, the error of `[K_0 | K_1 | …]` is at most
-    `2 epsilon` times its norm.
-
-    Args:
-        size: Number of pixels along the axis.
-        sigma: Standard deviation σ in pixels.
-        order: Highest order of differentiation.
-        boundary: As for `axis_operator`.
-        epsilon: Relative tolerance, in (0, 1).
-
-    Returns:
-        Read-only float64 matrices, or `None` for a σ so small that differences of
-        smoothed values serve as well.
+    In the spectral norm, the error of `[K_0 | K_1 | …]` is at most `2 epsilon` times
+    its norm. For a σ so small that differences of smoothed values serve as well, there
+    are none.
     """
     if (2 * sigma) ** max(order, 2) < _MAX_MAGNIFICATION:
         return None
@@ -126,8 +79,8 @@ def few_coefficients(
     largest = max(values[0] for _, values in bases)
     rank = max(np.count_nonzero(v > epsilon * largest) for _, v in bases)
     synthesis = scipy.sparse.block_diag([basis[:, :rank] for basis, _ in bases], "csr")
-    analysis = (_read_only(synthesis.T @ operator) for operator in operators)
-    return Factors(tuple(analysis), _read_only(synthesis))
+    analysis = (read_only(synthesis.T @ operator) for operator in operators)
+    return Factors(tuple(analysis), read_only(synthesis))
 
 
 def _truncated_gaussian(sigma: float, order: int, epsilon: float) -> np.ndarray:
@@ -145,11 +98,7 @@ def _singular_vectors(rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
-    """Extends `size` values by `margin` on either side, or crops them if negative.
-
-    Returns:
-        A sparse matrix `(size + 2 * margin, size)` of zeros and ones.
-    """
+    """Sparse matrix that adds `margin` values on either side, or takes them away."""
     place = np.arange(-margin, size + margin)
     if boundary == "symmetric":
         place = place % (2 * size)
@@ -171,12 +120,10 @@ def _correlation(kernel, entering: int, leaving: int, boundary: str) -> Any:
     return band.tocsr() @ extended(entering, margin, boundary)
 
 
-def _read_only(matrix) -> Any:
-    """Sparse if long, else dense. The cache shares the matrix between layers."""
-    if max(matrix.shape) >= LONG_AXIS:
-        matrix = scipy.sparse.csr_array(matrix)
-        matrix.data.setflags(write=False)
-        return matrix
-    matrix = matrix.toarray()
-    matrix.setflags(write=False)
+def read_only(matrix) -> Any:
+    """For a cache, which shares it between layers. A sparse one is dense if short."""
+    if scipy.sparse.issparse(matrix) and max(matrix.shape) < LONG_AXIS:
+        matrix = matrix.toarray()
+    values = matrix.data if scipy.sparse.issparse(matrix) else matrix
+    values.setflags(write=False)
     return matrix

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_gdrn.kernels._axis import extended
+from keras_gdrn.kernels._axis import extended, read_only
 from keras_gdrn.kernels._discrete import central_difference
 
 # A value's influence on spline coefficients falls by a factor of 0.27 per pixel.
@@ -21,46 +21,24 @@ _SPLINE_REACH = 30
 def sampling(
     pixels: int, points: int, step: float, sigma: float, boundary: str
 ) -> np.ndarray:
-    """Matrix that smooths an image by a Gaussian and samples it, `step` apart.
+    """Matrix `(points, pixels)` that smooths an image and samples it, `step` apart.
 
     The image is the cubic spline through its pixels, and the Gaussian is continuous:
-    `g(x_j) = ∫ G(u; σ) f(x_j + u) du`.
-
-    Args:
-        pixels: Length of the axis.
-        points: Number of samples, around the center of the image.
-        step: Distance of the samples, in pixels.
-        sigma: Standard deviation σ in pixels; 0 for the image itself.
-        boundary: What lies beyond the image: `"zero"`, or `"symmetric"` for its mirror
-            image.
-
-    Returns:
-        A read-only float64 array `(points, pixels)`.
+    `g(x_j) = ∫ G(u; σ) f(x_j + u) du`. Without σ, it is the image itself.
     """
     if not sigma:
-        return _frozen(_spline_at(_centered(points) * step, pixels, boundary))
+        return read_only(_spline_at(_centered(points) * step, pixels, boundary))
     positions, nodes, values = sampling_nodes(pixels, points, step, boundary, sigma)
-    return _frozen(gaussian_weights(positions, nodes, sigma) @ values)
+    return read_only(gaussian_weights(positions, nodes, sigma) @ values)
 
 
 def sampling_nodes(
-    pixels: int,
-    points: int,
-    step: float,
-    boundary: str,
-    sigma: float,
-    growth: float = 1,
+    pixels: int, points: int, step: float, boundary: str, sigma: float, growth=1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The parts of `sampling` for σ that is still to come.
+    """Positions of samples and of nodes around them, and `(nodes, pixels)` values.
 
-    Args:
-        pixels, points, step, boundary: As for `sampling`.
-        sigma: About the standard deviation, in pixels.
-        growth: Up to which multiple of it there are enough nodes.
-
-    Returns:
-        Positions of the samples and of nodes around them, and the spline's values at
-        the nodes, `(nodes, pixels)`.
+    The nodes are close enough for `gaussian_weights` of `sigma`, and reach far enough
+    for those of up to `growth` times it.
     """
     positions, spacing = _centered(points) * step, min(1, sigma) / 4
     reach = math.ceil((np.abs(positions).max() + 6 * growth * sigma) / spacing)
@@ -71,15 +49,8 @@ def sampling_nodes(
 def gaussian_weights(positions, nodes, sigma, module: Any = np) -> Any:
     """Weights of the integral with a Gaussian around each position.
 
-    By the trapezoidal rule, which is exact to many digits for a Gaussian.
-
-    Args:
-        positions, nodes: Arrays, or tensors for `keras.ops`.
-        sigma: Standard deviation σ, a number or a tensor.
-        module: `numpy` or `keras.ops`.
-
-    Returns:
-        An array or a tensor `(positions, nodes)`.
+    By the trapezoidal rule, which is exact to many digits for a Gaussian. Arguments may
+    be tensors if `module` is `keras.ops`.
     """
     distance = (positions[:, None] - nodes) / sigma
     bell = module.exp(-0.5 * module.square(distance))
@@ -88,45 +59,24 @@ def gaussian_weights(positions, nodes, sigma, module: Any = np) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def spline_response(sigma: float, fineness: int) -> np.ndarray:
-    """Impulse response of the smoothed spline: a single 1 among zeros.
+    """Response of the smoothed spline to a single 1, at `fineness` points per pixel.
 
-    Args:
-        sigma: Standard deviation σ of the smoothing, in pixels.
-        fineness: Points per pixel.
-
-    Returns:
-        A read-only float64 array of odd length around the 1, followed by a zero.
+    Its length is odd, around the 1; one more zero follows.
     """
     reach = fineness * math.ceil(6 * sigma + 12)
     line = sampling(1, 2 * reach + 1, 1 / fineness, sigma, "zero")[:, 0]
-    return _frozen(np.append(line, 0.0))
+    return read_only(np.append(line, 0.0))
 
 
 @functools.lru_cache(maxsize=256)
 def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
-    """Matrix that interpolates samples at the pixels, by a cubic spline.
-
-    Args:
-        points: Number of samples, around the center of the image.
-        step: Distance of the samples, in pixels.
-        pixels: Length of the axis.
-
-    Returns:
-        A read-only float64 array `(pixels, points)`.
-    """
-    return _frozen(_spline_at(_centered(pixels) / step, points, "symmetric"))
+    """Matrix `(pixels, points)` of the cubic spline through samples, `step` apart."""
+    return read_only(_spline_at(_centered(pixels) / step, points, "symmetric"))
 
 
 @functools.cache
 def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    """Stencils of the central differences `δ^α`, one for each multi-index.
-
-    Args:
-        indices: Multi-indices α.
-
-    Returns:
-        A float64 array, `(3, …, 3, len(indices))` up to order 2.
-    """
+    """Stencils of the differences `δ^α`, `(3, …, 3, len(indices))` up to order 2."""
     along = [central_difference(a) for a in range(max(map(max, indices)) + 1)]
     size = max(map(len, along))
     along = [np.pad(stencil, (size - len(stencil)) // 2) for stencil in along]
@@ -134,7 +84,7 @@ def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
         functools.reduce(np.multiply.outer, (along[a] for a in alpha))
         for alpha in indices
     ]
-    return _frozen(np.stack(stencils, axis=-1))
+    return read_only(np.stack(stencils, axis=-1))
 
 
 def _spline_at(positions, size: int, boundary: str) -> np.ndarray:
@@ -155,10 +105,3 @@ def _cubic_spline(x: np.ndarray) -> np.ndarray:
 
 def _centered(count: int) -> np.ndarray:
     return np.arange(count) - (count - 1) / 2
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    # The cache hands the same array to every layer.
-    array = np.asarray(array)
-    array.setflags(write=False)
-    return array

@@ -27,17 +27,11 @@ class UnsupportedLayer(ValueError):
 
 @dataclasses.dataclass(eq=False, frozen=True)
 class Value:
-    """An input or output of a layer of the network.
+    """An input or output of a layer of the network."""
 
-    Attributes:
-        tensor: Its shape and dtype in the network itself.
-        is_map: Whether it has spatial positions.
-        on_pixels: Whether it is an image, before the first Gaussian derivative layer.
-    """
-
-    tensor: Any
-    is_map: bool
-    on_pixels: bool = False
+    tensor: Any  # of its shape and dtype in the network itself
+    is_map: bool  # with spatial positions
+    on_pixels: bool = False  # an image, before the first Gaussian derivative layer
 
     @property
     def on_grid(self) -> bool:
@@ -46,17 +40,13 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call of a layer or operation.
-
-    Attributes:
-        mode: The `training` argument, where a custom layer sets it.
-    """
+    """One call of a layer or operation."""
 
     layer: Any
     args: tuple
     kwargs: dict
     output: Value
-    mode: bool | None = None
+    mode: bool | None = None  # `training`, where a custom layer sets it
 
     @property
     def inputs(self) -> list[Value]:
@@ -91,17 +81,16 @@ def calls_of(network, source: Value) -> tuple[list[Call], Value]:
 
     Raises:
         UnsupportedLayer: If a layer has several outputs, or cannot be traced.
+        ValueError: If a layer was built for other inputs.
     """
     calls: list[Call] = []
     return calls, _trace(calls, network, (source,), {})
 
 
 def _trace(calls: list, layer, args: tuple, kwargs: dict, custom=False) -> Value:
-    """Appends the calls of a layer, and returns its output.
+    """Appends the calls of a layer, which a `custom` layer may call, to `calls`.
 
-    Args:
-        custom: Whether a custom layer calls it. The `training` that a custom layer
-            passes stands; Keras' models replace it by their own.
+    The `training` that a custom layer passes stands; Keras' models replace it.
     """
     mode = kwargs.get("training")
 
@@ -134,7 +123,11 @@ def _trace(calls: list, layer, args: tuple, kwargs: dict, custom=False) -> Value
 
 def _single_output(values: list, layer) -> Any:
     if len(values) != 1:
-        raise UnsupportedLayer(f"has {len(values)} outputs", layer)
+        raise UnsupportedLayer(
+            f"has {len(values)} outputs: make a `ScaleChannels` for each, of "
+            "`keras.Model(network.inputs, network.outputs[i])`, which share weights",
+            layer,
+        )
     return values[0]
 
 
@@ -167,6 +160,8 @@ def _output(layer, args: tuple, kwargs: dict) -> Value:
         return leaf.tensor if isinstance(leaf, Value) else leaf
 
     given = keras.tree.map_structure(tensor, (args, kwargs))
+    if isinstance(layer, keras.layers.Layer):
+        layer._assert_input_compatibility(given[0])
     output = layer.compute_output_spec(*given[0], **given[1])
     output = _single_output(keras.tree.flatten(output), layer)
     inputs = [leaf for leaf in keras.tree.flatten((args, kwargs)) if _is_map(leaf)]

@@ -14,8 +14,10 @@ from typing import Any
 
 from keras import ops
 
-from keras_gdrn import kernels
 from keras_gdrn._checks import check_reach
+from keras_gdrn.kernels import multinomial
+from keras_gdrn.kernels._axis import few_coefficients
+from keras_gdrn.kernels._grid import derivative_stencils
 from keras_gdrn.layers._backends import single_or_double
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.layers._matrices import smoothing
@@ -25,14 +27,9 @@ from keras_gdrn.layers._products import product_along, products, products_along
 def convolved_on_grid(
     layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None
 ):
-    """Convolves a map from one grid to another.
+    """Convolves a map from one grid to another, of the same step or a multiple.
 
-    Args:
-        layer: `GaussDerConv`; its σ is in units of the initial scale.
-        x: `(batch, *points, channels)` on the grid `entering`.
-        leaving: Grid of the output: of the same step, or a multiple.
-        boundary: What lies beyond the map: zeros, or its mirror image.
-        gain: Factors `(filters,)` of the output, or `None`.
+    `gain` are factors `(filters,)` of the output.
     """
     stride = round(leaving.step / entering.step)
     sigma = layer.scale / entering.step
@@ -47,19 +44,13 @@ def convolved_on_grid(
 
 
 def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
-    """Convolves an image or a map on the pixels, at the scale `σ_0 σ`.
-
-    Args:
-        layer, gain: As for `convolved_on_grid`.
-        x: `(batch, *spatial, channels)`.
-        scale: Initial scale σ_0 in pixels.
-    """
+    """Convolves an image or a map on the pixels, at `scale` times σ."""
     x, sigma, sizes = _upcast(layer, x), layer.scale * scale, ops.shape(x)[1:-1]
     known = all(isinstance(size, int) for size in sizes)
     if known and isinstance(sigma, float):
         check_reach(sigma, sizes)
         how = sigma, layer.order, layer.boundary, layer.epsilon
-        wide = [kernels.few_coefficients(size, *how) for size in sizes]
+        wide = [few_coefficients(size, *how) for size in sizes]
         if wide[0] is not None:  # along all axes, or none
             return _by_few_coefficients(layer, x, wide, gain)
     beyond = 2 * stencil_radius(layer)
@@ -75,14 +66,10 @@ def _upcast(layer, x):
 def differences_combined(layer, x, sigma, stride: int = 1, gain=None):
     """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin.
 
-    Args:
-        layer, gain: As for `convolved_on_grid`.
-        x: `(batch, *points, channels)`.
-        sigma: Scale σ in steps between the points.
-        stride: Steps between the outputs.
+    `sigma` is in steps between the points, and outputs are `stride` steps apart.
     """
     mix, jet = _weights(layer, sigma, gain, x.dtype)
-    stencils = kernels.derivative_stencils(layer.indices)
+    stencils = derivative_stencils(layer.indices)
     stencils = ops.convert_to_tensor(stencils, x.dtype)
     kernel = ops.tensordot(stencils, jet, axes=1)
     convolve = _depthwise_conv if layer.separable else _conv
@@ -93,7 +80,7 @@ def differences_combined(layer, x, sigma, stride: int = 1, gain=None):
 
 
 def _by_few_coefficients(layer, x, axes: list, gain=None):
-    """`Σ_α C_α m(α) K_α x`, by the `kernels.few_coefficients` of each axis."""
+    """`Σ_α C_α m(α) K_α x`, by the `few_coefficients` of each axis."""
     parts = {(): x}
     for axis, factors in enumerate(axes, start=1):
         parts = {
@@ -120,7 +107,7 @@ def _weights(layer, sigma, gain, dtype) -> tuple[Any, Any]:
     """The weights of the last stage, and `C_α m(α) σ^|α|` of the jet."""
     mix = layer.kernel if gain is None else layer.kernel * gain
     jet = ops.cast(layer.depthwise_kernel if layer.separable else mix, dtype)
-    counts, orders = map(kernels.multinomial, layer.indices), map(sum, layer.indices)
+    counts, orders = map(multinomial, layer.indices), map(sum, layer.indices)
     counts, orders, sigma = (
         ops.convert_to_tensor(x, dtype) for x in ([*counts], [*orders], sigma)
     )

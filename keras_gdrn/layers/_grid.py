@@ -7,15 +7,10 @@ from collections.abc import Iterable
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Points around the center of the image.
+    """Points around the center of the image."""
 
-    Attributes:
-        halves: Points on either side of the central one, along each axis.
-        step: Distance between points.
-    """
-
-    halves: tuple[int, ...]
-    step: float
+    halves: tuple[int, ...]  # points on either side of the central one, for each axis
+    step: float  # between points
 
     @property
     def sizes(self) -> tuple[int, ...]:

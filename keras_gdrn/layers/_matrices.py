@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_gdrn import kernels
+from keras_gdrn.kernels import _axis, _grid
 from keras_gdrn.layers._backends import single_or_double
 
 # Values of a kernel per pixel, with linear interpolation between them.
@@ -20,45 +20,36 @@ _FINENESS = 256
 def smoothing(
     entering, leaving, sigma, dtype, boundary="symmetric", initial=0.0
 ) -> Any:
-    """As `kernels.smoothing`.
-
-    Args:
-        dtype: Dtype of a matrix that is computed in the graph.
-        initial: Initial value of a learned σ.
-    """
+    """As `kernels._axis.smoothing`, for a learned σ from its `initial` value."""
     if isinstance(entering, int) and isinstance(sigma, float):
-        return kernels.smoothing(entering, leaving, sigma, boundary)
+        return _axis.smoothing(entering, leaving, sigma, boundary)
     # Enough zeros beyond the edges that the mirror image has no influence.
     margin = entering + math.ceil(40 * initial) if boundary == "zero" else 0
     return _smoothing_by_cosines(entering, leaving, sigma, margin, dtype)
 
 
 def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> Any:
-    """As `kernels.sampling`; a learned σ may grow to four times its initial value.
-
-    Args:
-        initial: Initial value of a learned σ.
-    """
+    """As `kernels._grid.sampling`; a learned σ may grow to four times its `initial`."""
     if not isinstance(sigma, float):
         if not isinstance(pixels, int):
             raise ValueError(
                 "A first layer with `trainable_sigma=True` needs images of a known "
                 "size. Received: images of an unknown size"
             )
-        nodes = kernels.sampling_nodes(pixels, points, step, boundary, initial, 4)
+        nodes = _grid.sampling_nodes(pixels, points, step, boundary, initial, 4)
         dtype = single_or_double(sigma.dtype)
         at, nodes, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
-        weights = kernels.gaussian_weights(at, nodes, ops.cast(sigma, dtype), ops)
+        weights = _grid.gaussian_weights(at, nodes, ops.cast(sigma, dtype), ops)
         return ops.matmul(weights, values)
     if isinstance(pixels, int) and isinstance(points, int):
-        return kernels.sampling(pixels, points, step, sigma, boundary)
+        return _grid.sampling(pixels, points, step, sigma, boundary)
     return _spline_values(_centered(points) * step, pixels, sigma, boundary)
 
 
 def interpolation(points, step: float, pixels) -> Any:
-    """As `kernels.interpolation`."""
+    """As `kernels._grid.interpolation`."""
     if isinstance(pixels, int):
-        return kernels.interpolation(points, step, pixels)
+        return _grid.interpolation(points, step, pixels)
     return _spline_values(_centered(pixels) / step, points, 0.0, "symmetric")
 
 
@@ -90,7 +81,7 @@ def _spline_values(positions, size, sigma: float, boundary: str):
 
     By a table of the impulse response, around each value and its mirror images.
     """
-    table = kernels.spline_response(sigma, _FINENESS)
+    table = _grid.spline_response(sigma, _FINENESS)
     reach = (len(table) - 2) // 2
     table = ops.convert_to_tensor(table, "float32")
     pixel, period = _centered(size), ops.cast(2 * size, "float32")

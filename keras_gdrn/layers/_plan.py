@@ -32,21 +32,13 @@ from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
 _OURS = (GaussDerConv, GaussDerResidualBlock, SpatialSelection)
+_ON_PIXELS = ". `density=None` evaluates it on the pixels"
 
 
 class Plan:
     """The calls of a network, and the grids of its maps.
 
-    Args:
-        network: Layer or model with one input and one output.
-        input_shape: Shape of the images; sizes may be unknown.
-        density: Samples per σ: a map of scale σ has a step of at most σ / density.
-            `None` for maps on the pixels, without grids.
-        receptive_field: Half-width of windows in standard deviations of the influence;
-            `None` for whole maps.
-
-    Raises:
-        UnsupportedLayer: If a layer cannot be evaluated so.
+    Its arguments are those of `ScaleChannels`; it refuses an `UnsupportedLayer`.
     """
 
     def __init__(self, network, input_shape, density, receptive_field):
@@ -86,8 +78,7 @@ class Plan:
     def grids(self, value: Value, scales: tuple[float, ...], spatial) -> list[Grid]:
         """Grids of a map: one for all scale channels, or one for each.
 
-        Args:
-            spatial: Sizes of the images, for maps that are no windows.
+        Where maps are no windows, they depend on the sizes of the images.
         """
         if self.central:
             return [self._windows[value]]
@@ -117,7 +108,8 @@ class Plan:
             if got != expected:
                 raise UnsupportedLayer(
                     f"returns {expected[1:]} for the image and {got[1:]} for a grid of "
-                    f"{grid.sizes} points: use `SpatialSelection` or a global pooling",
+                    f"{grid.sizes} points: use `SpatialSelection` or a global pooling"
+                    f"{_ON_PIXELS}",
                     call.layer,
                 )
 
@@ -161,7 +153,7 @@ class Plan:
 
     def _check(self, network) -> None:
         if self.density is not None and not any(c.convolutions for c in self.calls):
-            raise UnsupportedLayer("has no Gaussian derivative layer")
+            raise UnsupportedLayer(f"has no Gaussian derivative layer{_ON_PIXELS}")
         if not any(call.takes_scales for call in self.calls):
             warnings.warn(
                 "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
@@ -172,7 +164,8 @@ class Plan:
         for call in self.calls:
             reason = self._fault(call) if call.maps else None
             if reason is not None:
-                raise UnsupportedLayer(reason, call.layer)
+                advice = "" if self.density is None else _ON_PIXELS
+                raise UnsupportedLayer(reason + advice, call.layer)
 
     def _fault(self, call: Call) -> str | None:
         if self.density is None:

@@ -11,10 +11,6 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
 
     Only exact types count, since what a subclass does is not known. A custom layer can
     set the attribute `acts_at_each_position = True`.
-
-    Args:
-        rank: Number of axes of the maps, including batch and channels.
-        channel_axis: `rank - 1`, or 1.
     """
     if getattr(layer, "acts_at_each_position", False):
         return True

@@ -14,8 +14,7 @@ from keras_gdrn.layers._backends import single_or_double
 def products_along(x, matrices: list) -> Any:
     """Matrices `(outputs, inputs)` times the lines of `(batch, *spatial, channels)`.
 
-    Args:
-        matrices: For each spatial axis: constants, of NumPy or SciPy, or tensors.
+    They are constants, of NumPy or SciPy, or tensors.
     """
     # The axis that shrinks most comes first, so that the other products are smaller.
     shapes = [matrix.shape for matrix in matrices]
@@ -84,11 +83,9 @@ def _by_tiles(lines, matrices) -> list:
 
 
 def _tiles(matrices) -> tuple[np.ndarray, int, int]:
-    """The matrices in tiles of their rows.
+    """The matrices in tiles of their rows, `(tiles, matrices * rows, width)`.
 
-    Returns:
-        Tiles `(tiles, matrices * rows, width)`, the step from one tile's inputs to the
-        next, and the padding before the first input.
+    Also the step from one tile's inputs to the next, and the padding before the first.
     """
     outputs, inputs = matrices[0].shape
     # A tile is as wide as a kernel.

@@ -11,10 +11,8 @@ from keras_gdrn.layers._batch_normalization import fuses, normalized_jointly
 def residual(block, maps, skip, convolved: Callable, training: bool | None) -> list:
     """`M(x) = φ(skip(x) + BN(w_2 * φ(BN(w_1 * x))))`.
 
-    Args:
-        skip: The inputs at the positions of the outputs.
-        convolved: Function of a layer and maps that gives `gain * y + shift` of the
-            convolution `y`.
+    `skip` are the inputs at the positions of the outputs, and `convolved` gives
+    `gain * y + shift` of the convolution `y` of a layer and maps.
     """
     y = normalized(block.conv1, block.bn1, maps, convolved, training)
     y = [block.activation(of_grid) for of_grid in y]

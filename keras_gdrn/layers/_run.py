@@ -165,11 +165,7 @@ class Run:
         return [subsampled(*of_grid) for of_grid in ends]
 
     def _sampled(self, images, grids: list[Grid], boundary, sigma=0.0, initial=0.0):
-        """Images, smoothed by σ, at the points of the grids.
-
-        Args:
-            initial: Initial value of a learned σ.
-        """
+        """Images, smoothed by σ (learned, from `initial`), at the points of grids."""
         each = grids * len(self.scales) if self.plan.central else grids
         maps = []
         for scale, grid in zip(self.scales, each, strict=True):

@@ -37,7 +37,7 @@ class GaussDerConv(keras.layers.Layer):
     Source: Perzanowski & Lindeberg, Eqs. gauss-der-layer and disc-gauss+central-diff;
     `C_α` counted as in Eq. gauss-der-layer. Departure: the kernels are not truncated.
     Wide kernels are evaluated by few coefficients, with a relative error of at most
-    `2 epsilon` in the spectral norm (see `kernels.few_coefficients`).
+    `2 epsilon` in the spectral norm.
 
     Args:
         filters: Number of output channels.

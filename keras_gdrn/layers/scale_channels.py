@@ -6,13 +6,6 @@ from keras import ops
 from keras_gdrn._checks import check_positive, is_positive
 from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._calls import UnsupportedLayer
-from keras_gdrn.layers._network import (
-    build_shape,
-    check_single_output,
-    check_takes,
-    contains,
-    serialized,
-)
 from keras_gdrn.layers._plan import Plan
 from keras_gdrn.layers._run import Run
 
@@ -86,7 +79,6 @@ class ScaleChannels(keras.layers.Layer):
                 "`network` must be a Keras layer or model. "
                 f"Received: network={network!r} of type {type(network).__name__}"
             )
-        check_single_output(getattr(network, "outputs", None), network)
         self.network = network
         self.sigma0 = _checked_scales(sigma0)
         self.density, self.receptive_field = (
@@ -96,7 +88,7 @@ class ScaleChannels(keras.layers.Layer):
                 ("receptive_field", receptive_field),
             )
         )
-        if contains(network, ScaleChannels):
+        if any(isinstance(layer, ScaleChannels) for layer in network._flatten_layers()):
             raise ValueError(
                 "`ScaleChannels` cannot be nested in another `ScaleChannels`. "
                 f"Received: network={network.name!r}, which applies one, for "
@@ -106,8 +98,7 @@ class ScaleChannels(keras.layers.Layer):
     def build(self, input_shape):
         input_shape = tuple(input_shape)
         if not self.network.built:
-            self.network.build(build_shape(self.network, input_shape))
-        check_takes(self.network, input_shape)
+            self.network.build(input_shape)
         self.plan = self._planned(input_shape)
         self._layers_when_built = self._network_layers()
 
@@ -131,11 +122,9 @@ class ScaleChannels(keras.layers.Layer):
             plan = Plan(self.network, input_shape, *how)
             plan.check_sizes(self.sigma0)
         except UnsupportedLayer as reason:
-            instead = " `density=None` evaluates it on the pixels."
-            instead *= self.density is not None
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated at several "
-                f"scales: {reason}.{instead} Received: density={self.density}"
+                f"scales: {reason}. Received: density={self.density}"
             ) from None
         return plan
 
@@ -158,13 +147,15 @@ class ScaleChannels(keras.layers.Layer):
     def compute_output_spec(self, inputs, training=None):
         # The network decides the dtype too: its last layer may have its own policy.
         output = self.network.compute_output_spec(inputs)
-        check_single_output(output, self.network)
         batch, *rest = output.shape
         return keras.KerasTensor((batch, len(self.sigma0), *rest), output.dtype)
 
     def get_config(self):
         config = super().get_config()
-        config["network"] = serialized(self.network)
+        config["network"] = keras.saving.serialize_keras_object(self.network)
+        # Keras marks an object as shared when it serializes it for the second time,
+        # which must not be after this configuration has been copied.
+        keras.saving.serialize_keras_object(self.network)
         config["sigma0"] = list(self.sigma0)
         config["density"] = self.density
         config["receptive_field"] = self.receptive_field

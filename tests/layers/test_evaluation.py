@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_gdrn import kernels
+from keras_gdrn.kernels import BOUNDARIES, _axis, _grid
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.layers._matrices import sampling, smoothing
 from keras_gdrn.layers._products import _tiles
@@ -35,7 +35,7 @@ MAPS = {
 ON_JAX = ["fine", "volume", "coarse", "narrow, long", "long, coarse"]
 
 
-@pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("separable", [False, True])
 @pytest.mark.parametrize("name", cases(MAPS, ON_JAX))
 def test_values_are_scipys_and_gradients_those_of_a_linear_map(
@@ -78,17 +78,17 @@ def test_gradient_takes_the_number_of_filters_from_the_kernel():
 
 def test_which_layers_have_few_coefficients():
     def have(size, sigma):
-        return kernels.few_coefficients(size, sigma, 2, "zero", 1e-3) is not None
+        return _axis.few_coefficients(size, sigma, 2, "zero", 1e-3) is not None
 
     assert have(64, 6.0) and have(300, 4.0) and have(4096, 3.0)
     assert not have(64, 2.7) and not have(8, 1.0)
 
 
-@pytest.mark.parametrize("boundary", kernels.BOUNDARIES)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
     def products(size):
-        factors = kernels.few_coefficients(size, 6.0, 2, boundary, 1e-3)
-        narrow = kernels.smoothing(size, size + 2, 1.0, boundary)
+        factors = _axis.few_coefficients(size, 6.0, 2, boundary, 1e-3)
+        narrow = _axis.smoothing(size, size + 2, 1.0, boundary)
         kinds = [[*factors.analysis], [factors.synthesis], [narrow]]
         return [_tiles(matrices)[0].size / size for matrices in kinds]
 
@@ -100,20 +100,20 @@ def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
 SCALES = [(64, 0.5), (65, 6.0), (192, 20.0)]
 
 
-@pytest.mark.parametrize("boundary", cases(kernels.BOUNDARIES, ["symmetric"]))
+@pytest.mark.parametrize("boundary", cases(BOUNDARIES, ["symmetric"]))
 @pytest.mark.parametrize(("size", "sigma"), cases(SCALES, SCALES[:1]))
 def test_smoothing_of_the_graph_is_precise_in_float32(size, sigma, boundary):
     learned = ops.convert_to_tensor(sigma, "float32")
     actual = smoothing(size, size + 2, learned, "float32", boundary, sigma)
-    expected = kernels.smoothing(size, size + 2, sigma, boundary)
+    expected = _axis.smoothing(size, size + 2, sigma, boundary)
     atol = 1e-5 * max(np.abs(expected).max(), 0.01)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("boundary", cases(kernels.BOUNDARIES, ["symmetric"]))
+@pytest.mark.parametrize("boundary", cases(BOUNDARIES, ["symmetric"]))
 @pytest.mark.parametrize("sigma", [0.4, 2.0])
 def test_sampling_of_the_graph_is_that_of_kernels(sigma, boundary):
-    expected = kernels.sampling(40, 33, 0.7, sigma, boundary)
+    expected = _grid.sampling(40, 33, 0.7, sigma, boundary)
     learned = ops.convert_to_tensor(sigma, "float32")
     actual = sampling(40, 33, 0.7, learned, boundary, sigma / 2)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)

@@ -413,7 +413,7 @@ def test_what_cannot_be_evaluated_is_refused(reason):
 
 def test_other_channels_and_scales_beyond_the_image_are_refused():
     layer = channels(small())
-    with pytest.raises(ValueError, match=r"as many dimensions and channels"):
+    with pytest.raises(ValueError, match=r"to have value 2.*shape"):
         layer.build((None, 17, 17, 3))
     with pytest.raises(ValueError, match=r"`sigma` must not exceed"):
         channels(small(), [1.0, 12.0]).build((None, 17, 17, 2))

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn import kernels
+from keras_gdrn.kernels._axis import smoothing
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from tests.theory.networks import array, at_scale, grey_jet, with_jet
 
@@ -61,7 +62,8 @@ class SmoothThenDifference(GaussDerConv):
     def call(self, inputs):
         x = ops.cast(inputs, self.compute_dtype)
         for axis in (1, 2):
-            smooth = kernels.axis_operator(x.shape[axis], self.sigma, 0, self.boundary)
+            size = x.shape[axis]
+            smooth = smoothing(size, size, self.sigma, self.boundary)
             smooth = ops.convert_to_tensor(smooth, dtype=x.dtype)
             x = ops.moveaxis(ops.tensordot(smooth, x, axes=([1], [axis])), 0, axis)
         kernel = ops.unstack(ops.convert_to_tensor(self.kernel))
