@@ -17,7 +17,7 @@ import numpy as np
 from experiments import EXPERIMENTS, Experiment, Stage
 from run import canvas, images_of, network
 
-from keras_gdrn.kernels._axis import few_coefficients
+from keras_gdrn.kernels import few_coefficients
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from keras_gdrn.models import Architecture, gauss_der_resnet
 

@@ -31,7 +31,7 @@ _MAX_MAGNIFICATION = 30
 
 
 class Factors(NamedTuple):
-    """`K_a ≈ synthesis @ analysis[a]`, by few coefficients, for each order `a`."""
+    """`K_a ≈ synthesis @ analysis[a]`, for each order `a`."""
 
     analysis: tuple[Any, ...]
     synthesis: Any
@@ -57,8 +57,18 @@ def few_coefficients(
     a few: of the left singular vectors of `[K_0 | K_1 | …]`. A short axis is one block.
 
     In the spectral norm, the error of `[K_0 | K_1 | …]` is at most `2 epsilon` times
-    its norm. For a σ so small that differences of smoothed values serve as well, there
-    are none.
+    its norm.
+
+    Args:
+        size: Number of pixels along the axis.
+        sigma: Standard deviation σ in pixels.
+        order: Highest order of differentiation.
+        boundary: What lies beyond: `"zero"`, or `"symmetric"` for the mirror image.
+        epsilon: Relative tolerance, in (0, 1).
+
+    Returns:
+        Factors `(analysis, synthesis)` with `K_a ≈ synthesis @ analysis[a]`, or `None`
+        for a σ so small that differences of smoothed values serve as well.
     """
     if (2 * sigma) ** max(order, 2) < _MAX_MAGNIFICATION:
         return None

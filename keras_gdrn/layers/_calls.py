@@ -164,16 +164,13 @@ def _output(layer, args: tuple, kwargs: dict) -> Value:
         layer._assert_input_compatibility(given[0])
     output = layer.compute_output_spec(*given[0], **given[1])
     output = _single_output(keras.tree.flatten(output), layer)
-    inputs = [leaf for leaf in keras.tree.flatten((args, kwargs)) if _is_map(leaf)]
+    leaves = keras.tree.flatten((args, kwargs))
+    inputs = [leaf for leaf in leaves if isinstance(leaf, Value) and leaf.is_map]
     rank = inputs[0].tensor.ndim if inputs else 0
     is_map = bool(inputs) and len(output.shape) == rank
     on_pixels = is_map and all(value.on_pixels for value in inputs)
     ours = type(layer) in _CONVOLUTIONS
     return Value(output, is_map, on_pixels and not ours)
-
-
-def _is_map(leaf) -> bool:
-    return isinstance(leaf, Value) and leaf.is_map
 
 
 def training_argument(layer, training: bool | None) -> dict:

@@ -124,14 +124,15 @@ class GaussDerConv(keras.layers.Layer):
 
     def build(self, input_shape):
         check_rank(type(self).__name__, input_shape)
+        sizes = list(input_shape)
         channel_axis = -1 if self.data_format == "channels_last" else 1
-        channels = input_shape[channel_axis]
+        channels = sizes.pop(channel_axis)
         if channels is None:
             raise ValueError(
                 "The number of channels must be known when the layer is built. "
                 f"Received: input_shape={tuple(input_shape)}"
             )
-        spatial = self._spatial(tuple(input_shape))
+        _, *spatial = sizes
         check_reach(self.sigma, spatial)
         self.indices = kernels.multi_indices(len(spatial), self.order, self.zero_order)
         self.input_spec = keras.InputSpec(
@@ -219,9 +220,6 @@ class GaussDerConv(keras.layers.Layer):
             self.activity_regularizer
         )
         return config
-
-    def _spatial(self, shape: tuple) -> tuple:
-        return shape[1:-1] if self.data_format == "channels_last" else shape[2:]
 
     def _add_kernel(self, name: str, *shape: int):
         return self.add_weight(
