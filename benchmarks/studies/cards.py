@@ -9,10 +9,12 @@ import keras
 
 def origin() -> dict[str, Any]:
     """The date and the environment of training a network."""
+    backend = keras.backend.backend()
     environment = {
         "keras": keras.__version__,
-        "backend": keras.backend.backend(),
+        "backend": backend,
         "cores": os.cpu_count(),
-        "devices": keras.distribution.list_devices(),
+        # Keras lists none on PyTorch.
+        "devices": keras.distribution.list_devices() if backend != "torch" else None,
     }
     return {"date": datetime.date.today().isoformat(), "environment": environment}
