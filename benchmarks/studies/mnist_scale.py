@@ -13,7 +13,6 @@ Writes a record for each run into `--out` and prints the test error of all.
 import argparse
 import json
 import os
-import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -58,17 +57,9 @@ def run(realization: int, options) -> dict:
         labels = np.tile(labels, 1 + COPIES)
         epochs = max(1, epochs // (1 + COPIES))  # as many steps
     keras.utils.set_random_seed(realization)
-    model, start = network(), time.perf_counter()
-    out = options.out / name(realization, options)
-    fit(
-        model,
-        Recipe(epochs, 32),
-        (images, labels),
-        out=out,
-        seed=realization,
-        verbose=2,
-    )
-    minutes = (time.perf_counter() - start) / 60
+    model, data = network(), (images, labels)
+    how = {"out": options.out / name(realization, options), "seed": realization}
+    history = fit(model, Recipe(epochs, 32), data, **how, verbose=2).history
     split = "validation" if options.validate else "test"
     images, labels = mnist_scale(split, realization, **where)
     answers = model.predict(images, batch_size=100, verbose=0).argmax(-1)
@@ -79,7 +70,7 @@ def run(realization: int, options) -> dict:
         "error": float(np.mean(answers != labels)),
         "epochs": epochs,
         "parameters": parameters(model),
-        "minutes of training": minutes,
+        "minutes of training": sum(history["seconds"]) / 60,
         **origin(),
     }
 

@@ -6,6 +6,7 @@
 import argparse
 import json
 import re
+import types
 from unittest import mock
 
 import keras
@@ -307,6 +308,7 @@ def test_mnist_scale(studies, tmp_path, monkeypatch, augment, capsys):
 
     def fit(model, recipe, data, **options):
         given.append((recipe.epochs, *data))
+        return types.SimpleNamespace(history={"seconds": [60.0]})
 
     monkeypatch.setattr(study, "mnist_scale", few)
     monkeypatch.setattr(study, "fit", fit)
