@@ -67,7 +67,26 @@ def test_stencils_are_differences():
         np.testing.assert_allclose(answers, np.eye(5)[k], atol=1e-12)
 
 
-def test_interpolation_takes_samples_back_to_the_pixels():
-    matrix = _grid.interpolation(41, 0.5, 20)
+def test_splines_take_samples_back_to_the_pixels():
+    matrix = _grid.sampling(41, 20, 2.0, 0.0, "symmetric")
     samples = bell(centered(41) * 0.5, 3.0)
     np.testing.assert_allclose(matrix @ samples, bell(centered(20), 3.0), atol=1e-4)
+
+
+@pytest.mark.parametrize("step", (0.5, 1.0, 1.37))
+@pytest.mark.parametrize("sigma", (1.0, 2.8))
+def test_resampling_smooths_a_gaussian(step, sigma):
+    matrix = _grid.resampling(61, 15, step, sigma, "zero")
+    smoothed = matrix @ bell(centered(61) - 0.3, 4.0)
+    expected = bell(centered(15) * step - 0.3, np.hypot(4.0, sigma))
+    np.testing.assert_allclose(smoothed, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(("sigma", "error"), [(1.0, 1e-8), (0.7, 2e-4)])
+def test_resampling_keeps_constants(sigma, error):
+    """The closer the samples, the better: at less than one per σ they do not."""
+    matrix = _grid.resampling(300, 411, 1.37, sigma, "symmetric").toarray()
+    worst = np.abs(matrix.sum(axis=1) - 1).max()
+    assert error / 10 < worst < error
+    zero = _grid.resampling(10, 31, 1.5, sigma, "zero")
+    assert abs(zero.sum(axis=1)[0]) < 1e-6

@@ -1,4 +1,4 @@
-"""Sampling, interpolation and differences along one axis, of pixels and grids.
+"""Sampling and differences along one axis, of pixels and grids.
 
 A grid has an odd number of points, one of them at the center of the image. Its step is
 in units of the initial scale, so that one network serves all scale channels.
@@ -9,12 +9,17 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from keras_gdrn.kernels._axis import extended, read_only
 from keras_gdrn.kernels._discrete import central_difference
 
 # A value's influence on spline coefficients falls by a factor of 0.27 per pixel.
 _SPLINE_REACH = 30
+
+# Standard deviations from which on a Gaussian is below rounding.
+_GAUSSIAN_REACH = 9
+_ROUNDING = 1e-17
 
 
 @functools.lru_cache(maxsize=256)
@@ -28,33 +33,45 @@ def sampling(
     """
     if not sigma:
         return read_only(_spline_at(_centered(points) * step, pixels, boundary))
-    positions, nodes, values = sampling_nodes(pixels, points, step, boundary, sigma)
-    return read_only(gaussian_weights(positions, nodes, sigma) @ values)
+    distances, values = sampling_nodes(pixels, points, step, boundary, sigma)
+    return read_only(gaussian(distances, sigma) @ values)
+
+
+@functools.lru_cache(maxsize=256)
+def resampling(size: int, points: int, step: float, sigma: float, boundary: str) -> Any:
+    """Matrix `(points, size)` that smooths a map and samples it, `step` apart.
+
+    `g(x_j) = Σ_i G(x_j - i; σ) f(i)`: the Gaussian is continuous, and the map has its
+    values at integers `i` around its center.
+    """
+    positions = _centered(points) * step
+    beyond = positions[-1] + _GAUSSIAN_REACH * sigma - (size - 1) / 2
+    margin = max(math.ceil(beyond), 0)
+    weights = gaussian(positions[:, None] - _centered(size + 2 * margin), sigma)
+    weights[weights < _ROUNDING] = 0
+    weights = scipy.sparse.csr_array(weights)
+    return read_only(weights @ extended(size, margin, boundary))
 
 
 def sampling_nodes(
     pixels: int, points: int, step: float, boundary: str, sigma: float, growth=1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions of samples and of nodes around them, and `(nodes, pixels)` values.
+    """Nodes of the integral: `(points, nodes)` distances, `(nodes, pixels)` values.
 
-    The nodes are close enough for `gaussian_weights` of `sigma`, and reach far enough
-    for those of up to `growth` times it.
+    By the trapezoidal rule, which is exact to many digits for a Gaussian. The nodes are
+    close enough for `sigma`, and reach far enough for up to `growth` times it.
     """
     positions, spacing = _centered(points) * step, min(1, sigma) / 4
-    reach = math.ceil((np.abs(positions).max() + 6 * growth * sigma) / spacing)
+    reach = math.ceil((positions[-1] + _GAUSSIAN_REACH * growth * sigma) / spacing)
     nodes = np.arange(-reach, reach + 1) * spacing
-    return positions, nodes, _spline_at(nodes, pixels, boundary)
+    values = spacing * _spline_at(nodes, pixels, boundary)
+    return positions[:, None] - nodes, values
 
 
-def gaussian_weights(positions, nodes, sigma, module: Any = np) -> Any:
-    """Weights of the integral with a Gaussian around each position.
-
-    By the trapezoidal rule, which is exact to many digits for a Gaussian. Arguments may
-    be tensors if `module` is `keras.ops`.
-    """
-    distance = (positions[:, None] - nodes) / sigma
-    bell = module.exp(-0.5 * module.square(distance))
-    return bell / module.sum(bell, axis=1, keepdims=True)
+def gaussian(x, sigma, module: Any = np) -> Any:
+    """`exp(-x² / (2 σ²)) / (√(2π) σ)`; of tensors if `module` is `keras.ops`."""
+    peak = 1 / (math.sqrt(2 * math.pi) * sigma)
+    return peak * module.exp(-0.5 * module.square(x / sigma))
 
 
 @functools.lru_cache(maxsize=16)
@@ -66,12 +83,6 @@ def spline_response(sigma: float, fineness: int) -> np.ndarray:
     reach = fineness * math.ceil(6 * sigma + 12)
     line = sampling(1, 2 * reach + 1, 1 / fineness, sigma, "zero")[:, 0]
     return read_only(np.append(line, 0.0))
-
-
-@functools.lru_cache(maxsize=256)
-def interpolation(points: int, step: float, pixels: int) -> np.ndarray:
-    """Matrix `(pixels, points)` of the cubic spline through samples, `step` apart."""
-    return read_only(_spline_at(_centered(pixels) / step, points, "symmetric"))
 
 
 @functools.cache

@@ -20,27 +20,26 @@ from keras_gdrn.kernels._axis import few_coefficients
 from keras_gdrn.kernels._grid import derivative_stencils
 from keras_gdrn.layers._backends import single_or_double
 from keras_gdrn.layers._grid import Grid
-from keras_gdrn.layers._matrices import smoothing
+from keras_gdrn.layers._matrices import resampling, smoothing
 from keras_gdrn.layers._products import product_along, products, products_along
 
 
 def convolved_on_grid(
     layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None
 ):
-    """Convolves a map from one grid to another, of the same step or a multiple.
+    """Convolves a map from one grid to another, which may be coarser.
 
     `gain` are factors `(filters,)` of the output.
     """
-    stride = round(leaving.step / entering.step)
-    sigma = layer.scale / entering.step
-    beyond = 2 * stencil_radius(layer)
-    x, edge = _upcast(layer, x), (boundary, layer.sigma / entering.step)
+    x, scale = _upcast(layer, x), layer.scale
+    points = leaving.widened(stencil_radius(layer)).sizes
+    step, sigma = leaving.step / entering.step, scale / entering.step
     matrices = [
-        smoothing(size, stride * (out - 1) + 1 + beyond, sigma, x.dtype, *edge)
-        for size, out in zip(entering.sizes, leaving.sizes, strict=True)
+        resampling(*ends, step, sigma, boundary, x.dtype)
+        for ends in zip(entering.sizes, points, strict=True)
     ]
     x = products_along(x, matrices)
-    return differences_combined(layer, x, sigma, stride, gain)
+    return differences_combined(layer, x, scale / leaving.step, gain)
 
 
 def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
@@ -56,17 +55,17 @@ def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
     beyond = 2 * stencil_radius(layer)
     how = sigma, x.dtype, layer.boundary, layer.sigma * scale
     matrices = [smoothing(size, size + beyond, *how) for size in sizes]
-    return differences_combined(layer, products_along(x, matrices), sigma, gain=gain)
+    return differences_combined(layer, products_along(x, matrices), sigma, gain)
 
 
 def _upcast(layer, x):
     return ops.cast(x, single_or_double(layer.compute_dtype))
 
 
-def differences_combined(layer, x, sigma, stride: int = 1, gain=None):
+def differences_combined(layer, x, sigma, gain=None):
     """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin.
 
-    `sigma` is in steps between the points, and outputs are `stride` steps apart.
+    `sigma` is in steps between the points.
     """
     mix, jet = _weights(layer, sigma, gain, x.dtype)
     stencils = derivative_stencils(layer.indices)
@@ -75,8 +74,8 @@ def differences_combined(layer, x, sigma, stride: int = 1, gain=None):
     convolve = _depthwise_conv if layer.separable else _conv
     if x.shape[0] == 0:  # a batch without images, which some versions refuse
         one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
-        return _finished(layer, convolve(one, kernel, stride)[:0], mix)
-    return _finished(layer, convolve(x, kernel, stride), mix)
+        return _finished(layer, convolve(one, kernel)[:0], mix)
+    return _finished(layer, convolve(x, kernel), mix)
 
 
 def _by_few_coefficients(layer, x, axes: list, gain=None):
@@ -125,23 +124,21 @@ def _finished(layer, y, mix):
     return ops.matmul(y, ops.cast(mix, y.dtype))
 
 
-def _conv(x, kernel, stride: int) -> Any:
-    return ops.conv(x, kernel, stride, "valid", "channels_last")
+def _conv(x, kernel) -> Any:
+    return ops.conv(x, kernel, 1, "valid", "channels_last")
 
 
-def _depthwise_conv(x, kernel, stride: int) -> Any:
+def _depthwise_conv(x, kernel) -> Any:
     """Depthwise convolution, also in three dimensions, which Keras lacks."""
     spatial = len(kernel.shape) - 1
     if spatial <= 2:
         kernel = ops.expand_dims(kernel, -1)
-        return ops.depthwise_conv(x, kernel, stride, "valid", "channels_last")
+        return ops.depthwise_conv(x, kernel, 1, "valid", "channels_last")
     taps = kernel.shape[0]
-    counts = [(size - taps) // stride + 1 for size in ops.shape(x)[1:-1]]
+    counts = [size - taps + 1 for size in ops.shape(x)[1:-1]]
     terms = []
     for tap in itertools.product(range(taps), repeat=spatial):
-        parts = (
-            slice(at, at + stride * (count - 1) + 1, stride)
-            for at, count in zip(tap, counts, strict=True)
-        )
+        ends = zip(tap, counts, strict=True)
+        parts = (slice(start, start + count) for start, count in ends)
         terms.append(x[(slice(None), *parts)] * kernel[tap])
     return sum(terms)

@@ -28,22 +28,16 @@ class Grid:
         """The grid, cut to the points within all other grids."""
         halves = self.halves
         for other in others:
-            limits = (math.floor(h * other.step / self.step) for h in other.halves)
+            ratio = other.step / self.step
+            limits = (math.floor(half * ratio + 1e-6) for half in other.halves)
             halves = tuple(map(min, halves, limits))
         return Grid(halves, self.step)
 
 
-def subsampled(x, grid: Grid, target: Grid):
-    """The values of a map at the points of a coarser or smaller grid."""
+def cropped(x, grid: Grid, target: Grid):
+    """The values of a map at the points of a smaller grid of the same step."""
     if grid.is_same(target):
         return x
-    stride = round(target.step / grid.step)
-    starts = [
-        source_half - stride * target_half
-        for source_half, target_half in zip(grid.halves, target.halves, strict=True)
-    ]
-    parts = (
-        slice(start, start + stride * (size - 1) + 1, stride)
-        for start, size in zip(starts, target.sizes, strict=True)
-    )
-    return x[(slice(None), *parts)]
+    starts = [a - b for a, b in zip(grid.halves, target.halves, strict=True)]
+    ends = zip(starts, target.sizes, strict=True)
+    return x[(slice(None), *(slice(start, start + size) for start, size in ends))]

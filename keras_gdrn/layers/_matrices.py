@@ -38,19 +38,24 @@ def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> 
             )
         nodes = _grid.sampling_nodes(pixels, points, step, boundary, initial, 4)
         dtype = single_or_double(sigma.dtype)
-        at, nodes, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
-        weights = _grid.gaussian_weights(at, nodes, ops.cast(sigma, dtype), ops)
+        distances, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
+        weights = _grid.gaussian(distances, ops.cast(sigma, dtype), ops)
         return ops.matmul(weights, values)
     if isinstance(pixels, int) and isinstance(points, int):
         return _grid.sampling(pixels, points, step, sigma, boundary)
     return _spline_values(_centered(points) * step, pixels, sigma, boundary)
 
 
-def interpolation(points, step: float, pixels) -> Any:
-    """As `kernels._grid.interpolation`."""
-    if isinstance(pixels, int):
-        return _grid.interpolation(points, step, pixels)
-    return _spline_values(_centered(pixels) / step, points, 0.0, "symmetric")
+def resampling(size, points, step: float, sigma, boundary, dtype) -> Any:
+    """As `kernels._grid.resampling`, also for a learned σ."""
+    if isinstance(size, int) and isinstance(sigma, float):
+        return _grid.resampling(size, points, step, sigma, boundary)
+    sigma, positions = ops.cast(sigma, dtype), _centered(points, dtype) * step
+
+    def response(distances):
+        return _grid.gaussian(distances, sigma, ops)
+
+    return _with_mirror_images(response, positions, size, boundary)
 
 
 def _smoothing_by_cosines(entering, leaving, sigma, margin, dtype):
@@ -79,28 +84,35 @@ def _cosines(place, k, size, dtype: str):
 def _spline_values(positions, size, sigma: float, boundary: str):
     """The smoothed spline through `size` centered values, at positions.
 
-    By a table of the impulse response, around each value and its mirror images.
+    By a table of the impulse response.
     """
     table = _grid.spline_response(sigma, _FINENESS)
     reach = (len(table) - 2) // 2
     table = ops.convert_to_tensor(table, "float32")
-    pixel, period = _centered(size), ops.cast(2 * size, "float32")
 
-    def response(sign: float, shift):
-        place = (positions[:, None] - (sign * pixel + shift)) * _FINENESS + reach
-        place = ops.clip(place, 0, 2 * reach)
+    def response(distances):
+        place = ops.clip(distances * _FINENESS + reach, 0, 2 * reach)
         low = ops.floor(place)
         share, low = place - low, ops.cast(low, "int32")
         return (1 - share) * ops.take(table, low) + share * ops.take(table, low + 1)
 
+    return _with_mirror_images(response, positions, size, boundary)
+
+
+def _with_mirror_images(response, positions, size, boundary: str):
+    """Responses at positions to `size` centered values, and to their mirror images."""
+    place = _centered(size, positions.dtype)
     if boundary == "zero":
-        return response(1.0, 0.0)
+        return response(positions[:, None] - place)
+    period = ops.cast(2 * size, positions.dtype)
     # Copies are a period apart, mirror images half a period from them.
     images = [(1.0, k) for k in range(-2, 3)] + [(-1.0, k + 0.5) for k in range(-3, 3)]
-    return sum(response(sign, k * period) for sign, k in images)
+    return sum(
+        response(positions[:, None] - (sign * place + k * period)) for sign, k in images
+    )
 
 
-def _centered(count):
+def _centered(count, dtype="float32"):
     if isinstance(count, int):
-        return ops.convert_to_tensor(np.arange(count) - (count - 1) / 2, "float32")
-    return ops.cast(ops.arange(count), "float32") - ops.cast(count - 1, "float32") / 2
+        return ops.convert_to_tensor(np.arange(count) - (count - 1) / 2, dtype)
+    return ops.cast(ops.arange(count), dtype) - ops.cast(count - 1, dtype) / 2

@@ -4,11 +4,12 @@ A scale channel is the network on a grid whose step is its initial scale: by sca
 covariance `Γ_{σ_0}(f)(x) = Γ_1(f(σ_0 ·))(x / σ_0)`. So all lengths here are in units of
 the initial scale, and a plan is the same for all scale channels.
 
-Each map has the largest step, a power of two, that the layers around it allow. If the
-network ends in central selection, a map is a window around the center, within the
-windows that it is computed from. The influence of its positions on the scores (the
-effective receptive field) is, to first order, a Gaussian. Its variance is the sum of
-the squared scales of the layers that follow; the last layer counts twice.
+Each map has the largest step that the layers around it allow: the smallest of their
+scales over the density. If the network ends in central selection, a map is a window
+around the center, within the windows that it is computed from. The influence of its
+positions on the scores (the effective receptive field) is, to first order, a Gaussian.
+Its variance is the sum of the squared scales of the layers that follow; the last layer
+counts twice.
 """
 
 import math
@@ -55,8 +56,6 @@ class Plan:
         if density is None:
             return
         self._sigma = self._smallest_scales()
-        on_grids = [call.output for call in self.calls if call.output.on_grid]
-        self._coarsest = max(map(self.step, on_grids))
         selections = [c for c in self.calls if c.maps and not c.output.is_map]
         centered = all(c.selects and c.layer.mode == "center" for c in selections)
         self.central = bool(receptive_field and centered and not self.result.is_map)
@@ -72,8 +71,8 @@ class Plan:
         return getattr(first, "conv1", first).boundary
 
     def step(self, value: Value) -> float:
-        """The largest power of two up to σ / density."""
-        return 2.0 ** math.floor(math.log2(self._sigma[value] / self.density) + 1e-9)
+        """Between the points of a map, in units of the initial scale."""
+        return self._sigma[value] / self.density
 
     def grids(self, value: Value, scales: tuple[float, ...], spatial) -> list[Grid]:
         """Grids of a map: one for all scale channels, or one for each.
@@ -82,7 +81,11 @@ class Plan:
         """
         if self.central:
             return [self._windows[value]]
-        return [self._whole(self.step(value), scale, spatial) for scale in scales]
+        step = self.step(value)
+        return [
+            Grid(tuple(_rounded_up(size, 2 * scale * step) for size in spatial), step)
+            for scale in scales
+        ]
 
     def middles(self, call: Call, leaving: list[Grid]) -> list[Grid]:
         """Grids of the map between the two convolutions of a residual block."""
@@ -130,14 +133,6 @@ class Plan:
 
     def _window(self, reach: float, step: float) -> Grid:
         return Grid((math.ceil(reach / step - 1e-6),) * len(self.spatial), step)
-
-    def _whole(self, step: float, scale: float, spatial) -> Grid:
-        # The points of the coarsest grid are among those of the others.
-        times = round(self._coarsest / step)
-        halves = (
-            times * _rounded_up(size, 2 * scale * self._coarsest) for size in spatial
-        )
-        return Grid(tuple(halves), step)
 
     def _format(self) -> str:
         ours = [call.layer for call in self.calls if type(call.layer) in _OURS]

@@ -18,8 +18,8 @@ from keras_gdrn.layers._convolution import (
     differences_combined,
     stencil_radius,
 )
-from keras_gdrn.layers._grid import Grid, subsampled
-from keras_gdrn.layers._matrices import interpolation, sampling
+from keras_gdrn.layers._grid import Grid, cropped
+from keras_gdrn.layers._matrices import sampling
 from keras_gdrn.layers._plan import Plan
 from keras_gdrn.layers._products import products_along
 from keras_gdrn.layers._residual import residual
@@ -87,7 +87,7 @@ class Run:
             grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
             how = layer.boundary, layer.scale, layer.sigma
             y = [
-                differences_combined(layer, x, layer.scale / grid.step, gain=gain)
+                differences_combined(layer, x, layer.scale / grid.step, gain)
                 for x, grid in zip(
                     self._sampled(images, grids, *how), leaving, strict=True
                 )
@@ -157,12 +157,17 @@ class Run:
         return self._to_channels_last(output) if call.output.is_map else output
 
     def _at_grids(self, value: Value, target: list[Grid]) -> list:
-        """The map at the points of coarser or smaller grids."""
+        """The map at the points of smaller grids, which may be coarser."""
         if value.on_pixels:
             images = ops.cast(self.values[value], self.plan.source.tensor.dtype)
             return self._sampled(images, target, self.plan.boundary)
         ends = zip(self.values[value], self._grids(value), target, strict=True)
-        return [subsampled(*of_grid) for of_grid in ends]
+        return [
+            cropped(x, grid, end)
+            if grid.step == end.step
+            else _interpolated(x, end.sizes, end.step / grid.step)
+            for x, grid, end in ends
+        ]
 
     def _sampled(self, images, grids: list[Grid], boundary, sigma=0.0, initial=0.0):
         """Images, smoothed by σ (learned, from `initial`), at the points of grids."""
@@ -178,14 +183,12 @@ class Run:
         return [ops.concatenate(maps)] if self.plan.central else maps
 
     def _at_pixels(self, maps: list, value: Value) -> list:
-        interpolated = []
-        for x, grid, scale in zip(maps, self._grids(value), self.scales, strict=True):
-            matrices = [
-                interpolation(points, grid.step * scale, pixels)
-                for points, pixels in zip(grid.sizes, self.spatial, strict=True)
-            ]
-            interpolated.append(self._to_data_format(products_along(x, matrices)))
-        return interpolated
+        ends = zip(maps, self._grids(value), self.scales, strict=True)
+        interpolated = [
+            _interpolated(x, self.spatial, 1 / (grid.step * scale))
+            for x, grid, scale in ends
+        ]
+        return [self._to_data_format(x) for x in interpolated]
 
     def _to_data_format(self, x):
         """In the data format of the network's layers."""
@@ -193,6 +196,15 @@ class Run:
 
     def _to_channels_last(self, x):
         return ops.moveaxis(x, 1, -1) if self.plan.moves_channels else x
+
+
+def _interpolated(x, sizes, step: float):
+    """The cubic spline through a map at `sizes` points, `step` of its steps apart."""
+    matrices = [
+        sampling(size, points, step, 0.0, "symmetric")
+        for size, points in zip(ops.shape(x)[1:-1], sizes, strict=True)
+    ]
+    return products_along(x, matrices)
 
 
 def _normalizes(call: Call) -> bool:

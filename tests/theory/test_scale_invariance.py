@@ -78,7 +78,7 @@ class TestCounterExamples:
     def test_one_channel_is_not_invariant(self, steps):
         single = functools.partial(at_scale(channel()), 2.0)
         with pytest.raises(AssertionError, match="not scale invariant"):
-            assert_scale_invariant(single, IMAGES, factor=STEPS[steps], tolerance=0.1)
+            assert_scale_invariant(single, IMAGES, factor=STEPS[steps], tolerance=0.05)
 
     def test_rescaling_by_two_steps_is_not_a_permutation_by_one(self):
         with pytest.raises(AssertionError, match="not a permutation"):
