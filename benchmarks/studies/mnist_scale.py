@@ -28,7 +28,7 @@ from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Recipe, fit
 from keras_gdrn.tuning import parameters
 
-SIDE, WIDTHS, RATIO, DENSITY = 28, (12, 16, 16, 24, 24), 1.35, 0.7
+SIDE, WIDTHS, RATIO = 28, (12, 16, 16, 24, 24), 1.35
 # From the largest digits to the smallest.
 SCALES = (1.0, 0.667, 0.444, 0.3)
 EPOCHS, COPIES = 8, 3
@@ -36,7 +36,7 @@ EPOCHS, COPIES = 8, 3
 
 def network() -> keras.Model:
     shape = (SIDE, SIDE, 1)
-    return gauss_der_resnet(shape, 10, WIDTHS, RATIO, SCALES, density=DENSITY)
+    return gauss_der_resnet(shape, 10, WIDTHS, RATIO, SCALES)
 
 
 def resized(images: np.ndarray, seed: int) -> np.ndarray:
