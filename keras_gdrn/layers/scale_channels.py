@@ -33,10 +33,9 @@ class ScaleChannels(keras.layers.Layer):
             spatial selection its maps come out at every scale, as
             `(batch, scale, *spatial, channels)`.
         sigma0: Initial scales σ_0, positive and finite, in pixels; at least one.
-        density: Samples per σ. A map of scale σ has the largest step, a power of two
-            of σ_0, up to σ_0 σ / density. `None` evaluates the network as the paper
-            does: whole maps at every pixel, each `GaussDerConv` at the scale `σ_0 σ`,
-            every other layer as it is.
+        density: Samples per σ: the points of a map of scale σ are σ_0 σ / density
+            apart. `None` evaluates the network as the paper does: whole maps at every
+            pixel, each `GaussDerConv` at the scale `σ_0 σ`, every other layer as it is.
         receptive_field: Half-width of the windows, in standard deviations of the
             effective receptive field; `None` for whole maps. At the input of a layer,
             this deviation is `σ_0 √(Σ σ²)` over that layer and all that follow; the
