@@ -55,7 +55,7 @@ def resampling(size: int, points: int, step: float, sigma: float, boundary: str)
 
 def sampling_nodes(
     pixels: int, points: int, step: float, boundary: str, sigma: float, growth=1.0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Nodes of the integral: `(points, nodes)` distances, `(nodes, pixels)` values.
 
     By the trapezoidal rule, which is exact to many digits for a Gaussian. The nodes are

@@ -22,7 +22,8 @@ def batch_normalization(name: str | None = None, dtype=None):
 def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
     """Keras' batch normalization, with the statistics of all maps together."""
     fused = fuses(normalization, maps[0])
-    if not (training and normalization.trainable) or (len(maps) == 1 and not fused):
+    by_keras = len(maps) == 1 and not fused and not _passes_are_dear(normalization)
+    if by_keras or not (training and normalization.trainable):
         return [unfused(normalization(x, training=training)) for x in maps]
     outputs, mean, variance = (_fused if fused else _in_parts)(normalization, maps)
     kept = normalization.momentum
@@ -32,6 +33,12 @@ def normalized_jointly(normalization, maps: list, training: bool | None) -> list
     ):
         moving.assign(moving * kept + new * (1 - kept))
     return [unfused(ops.cast(y, normalization.compute_dtype)) for y in outputs]
+
+
+def _passes_are_dear(normalization) -> bool:
+    """Whether `_in_parts` is faster than Keras: on JAX, which takes two passes."""
+    renorm = getattr(normalization, "renorm", False)  # since Keras 3.14
+    return keras.backend.backend() == "jax" and not renorm
 
 
 def fuses(normalization, x) -> bool:
@@ -71,24 +78,35 @@ def _fused(normalization, maps: list) -> tuple[list, Any, Any]:
 
 
 def _in_parts(normalization, maps: list) -> tuple[list, Any, Any]:
-    """Over all maps and replicas together, by separate operations."""
-    wide = [ops.cast(x, normalization.variable_dtype) for x in maps]
+    """Over all maps and replicas together, by separate operations.
+
+    Values are taken relative to the moving mean, so that a difference of means of
+    squares loses few digits, and one pass over a map gives both means.
+    """
     rank = len(maps[0].shape)
+    shape = [1] * rank
+    shape[normalization.axis] = -1
     axes = tuple(axis for axis in range(rank) if axis != normalization.axis % rank)
-    together = normalization.synchronized
-    moments = [ops.moments(x, axes, synchronized=together) for x in wide]
-    counts = [ops.cast(ops.size(x), x.dtype) for x in wide]
-    shares = [count / sum(counts) for count in counts]
-    mean: Any = sum(p * m for p, (m, _) in zip(shares, moments, strict=True))
-    variance = sum(
-        p * (v + ops.square(m - mean))
-        for p, (m, v) in zip(shares, moments, strict=True)
+    center = ops.stop_gradient(ops.convert_to_tensor(normalization.moving_mean))
+    maps = [ops.cast(x, center.dtype) - ops.reshape(center, shape) for x in maps]
+    counts = [ops.cast(ops.size(x), x.dtype) for x in maps]
+    means = [_means(x, axes, normalization.synchronized) for x in maps]
+    mean, square = (
+        sum(count * m for count, m in zip(counts, of_maps, strict=True)) / sum(counts)
+        for of_maps in zip(*means, strict=True)
     )
+    variance = ops.maximum(square - ops.square(mean), 0.0)
     gain = ops.rsqrt(variance + normalization.epsilon)
     gain = gain if normalization.gamma is None else gain * normalization.gamma
     shift = -mean * gain
     shift = shift if normalization.beta is None else shift + normalization.beta
-    shape = [1] * rank
-    shape[normalization.axis] = -1
     gain, shift = ops.reshape(gain, shape), ops.reshape(shift, shape)
-    return [x * gain + shift for x in wide], mean, variance
+    return [x * gain + shift for x in maps], center + mean, variance
+
+
+def _means(x, axes, synchronized: bool) -> tuple[Any, Any]:
+    """The means of a map and of its squares."""
+    if not synchronized:
+        return ops.mean(x, axes), ops.mean(ops.square(x), axes)
+    mean, variance = ops.moments(x, axes, synchronized=True)
+    return mean, variance + ops.square(mean)

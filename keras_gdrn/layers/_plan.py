@@ -32,7 +32,12 @@ from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
+Group = tuple[float, ...]  # initial scales
+
 _OURS = (GaussDerConv, GaussDerResidualBlock, SpatialSelection)
+# Points that a group of scale channels may add to its maps, as a share of all points.
+_MOST_ADDED = 1 / 6
+
 _ON_PIXELS = ". `density=None` evaluates it on the pixels"
 
 
@@ -59,6 +64,7 @@ class Plan:
         selections = [c for c in self.calls if c.maps and not c.output.is_map]
         centered = all(c.selects and c.layer.mode == "center" for c in selections)
         self.central = bool(receptive_field and centered and not self.result.is_map)
+        self._grows = all(map(self._may_see_more, self.calls))
         self._windows: dict[Value, Grid] = {}
         self._middles: dict[Value, Grid] = {}  # within the blocks of these outputs
         if self.central:
@@ -74,17 +80,41 @@ class Plan:
         """Between the points of a map, in units of the initial scale."""
         return self._sigma[value] / self.density
 
-    def grids(self, value: Value, scales: tuple[float, ...], spatial) -> list[Grid]:
-        """Grids of a map: one for all scale channels, or one for each.
+    def groups(self, scales: tuple[float, ...]) -> list[Group]:
+        """Scale channels with equal grids, which are one batch.
+
+        On windows these are all. On whole maps they are neighbors, as long as it adds
+        few points: the grids of the finest cover the image, those of the others more.
+        """
+        if self.central:
+            return [scales]
+        groups = self.apart(scales)
+        if not self._grows:
+            return groups
+        points = [scale ** -len(self.spatial) for scale in scales]
+        for k in reversed(range(len(groups) - 1)):
+            both = groups[k] + groups[k + 1]
+            sizes = [scale ** -len(self.spatial) for scale in both]
+            if len(both) * max(sizes) - sum(sizes) <= _MOST_ADDED * sum(points):
+                groups[k : k + 2] = [both]
+        return groups
+
+    def apart(self, scales: tuple[float, ...]) -> list[Group]:
+        """Each scale channel by itself, where it has grids of its own."""
+        return [scales] if self.central else [(scale,) for scale in scales]
+
+    def grids(self, value: Value, groups: list[Group], spatial) -> list[Grid]:
+        """Grids of a map, one for each group of scale channels.
 
         Where maps are no windows, they depend on the sizes of the images.
         """
         if self.central:
             return [self._windows[value]]
         step = self.step(value)
+        units = [2 * min(group) * step for group in groups]
         return [
-            Grid(tuple(_rounded_up(size, 2 * scale * step) for size in spatial), step)
-            for scale in scales
+            Grid(tuple(_rounded_up(size, unit) for size in spatial), step)
+            for unit in units
         ]
 
     def middles(self, call: Call, leaving: list[Grid]) -> list[Grid]:
@@ -104,7 +134,7 @@ class Plan:
     def _check_count(self, call: Call, scales: tuple[float, ...]) -> None:
         value, expected = call.maps[0], tuple(call.output.tensor.shape)
         channels = value.tensor.shape[self.channel_axis]
-        for grid in self.grids(value, scales, self.spatial):
+        for grid in self.grids(value, self.apart(scales), self.spatial):
             shape = [None, *grid.sizes]
             shape.insert(self.channel_axis, channels)
             got = tuple(call.layer.compute_output_shape(tuple(shape)))
@@ -178,6 +208,11 @@ class Plan:
         if on_pixels and not self._is_pointwise(call):
             return "combines several pixels before the first `GaussDerConv`"
         return None
+
+    def _may_see_more(self, call: Call) -> bool:
+        """Whether an output does not change where its map is larger than the image."""
+        gives_map = call.maps and call.output.is_map
+        return not gives_map or bool(call.convolutions) or self._is_pointwise(call)
 
     def _is_pointwise(self, call: Call) -> bool:
         how = call.args, self.rank, self.channel_axis

@@ -20,7 +20,7 @@ from keras_gdrn.layers._convolution import (
 )
 from keras_gdrn.layers._grid import Grid, cropped
 from keras_gdrn.layers._matrices import sampling
-from keras_gdrn.layers._plan import Plan
+from keras_gdrn.layers._plan import Group, Plan
 from keras_gdrn.layers._products import products_along
 from keras_gdrn.layers._residual import residual
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
@@ -30,13 +30,14 @@ from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 class Run:
     """One evaluation of a network on a batch of images.
 
-    On grids, a map is a list of tensors `(batch, *points, channels)`: one with all
-    scale channels in its batch if their grids are equal, otherwise one for each.
+    On grids, a map is a list of tensors `(scale * batch, *points, channels)`, one for
+    each group of scale channels that have the same grids.
     """
 
     def __init__(self, plan: Plan, scales: tuple[float, ...], training: bool | None):
         self.plan, self.scales, self.training = plan, scales, training
         self.on_pixels = plan.density is None
+        self.groups = [] if self.on_pixels else plan.groups(scales)
         self.values: dict[Value, Any] = {}
 
     def __call__(self, images):
@@ -69,8 +70,8 @@ class Run:
         grids = None if entering.on_pixels else self._grids(entering)
         return grids, self._grids(leaving)
 
-    def _grids(self, value: Value) -> list[Grid]:
-        return self.plan.grids(value, self.scales, self.spatial)
+    def _grids(self, value: Value, groups: list[Group] | None = None) -> list[Grid]:
+        return self.plan.grids(value, groups or self.groups, self.spatial)
 
     def _convolution(self, call: Call):
         layer, maps = call.layer, self.values[call.inputs[0]]
@@ -85,7 +86,7 @@ class Run:
         if entering is None:
             images = ops.cast(maps, single_or_double(layer.compute_dtype))
             grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
-            how = layer.boundary, layer.scale, layer.sigma
+            how = self.groups, layer.boundary, layer.scale, layer.sigma
             y = [
                 differences_combined(layer, x, layer.scale / grid.step, gain)
                 for x, grid in zip(
@@ -110,32 +111,34 @@ class Run:
             ends = (entering, middle) if conv is block.conv1 else (middle, leaving)
             return self._convolved(conv, maps, *ends, **how)
 
-        skip = self._at_grids(call.inputs[0], leaving)
+        skip = self._at_grids(call.inputs[0], leaving, self.groups)
         training = call.training_mode(self.training)
         return residual(block, maps, skip, convolved, training)
 
     def _any_layer(self, call: Call):
         """Applies any other layer on the grids, to one tensor after another."""
+        gives_map = call.output.is_map
         first = next(value for value in call.maps if not value.on_pixels)
-        target = self._grids(call.output if call.output.is_map else first)
-        inputs = {value: self._at_grids(value, target) for value in call.maps}
+        # A score is of the points on the image alone.
+        groups = self.groups if gives_map else self.plan.apart(self.scales)
+        target = self._grids(call.output if gives_map else first, groups)
+        inputs = {value: self._at_grids(value, target, groups) for value in call.maps}
         if _normalizes(call):
             maps = [self._to_data_format(x) for x in inputs[call.maps[0]]]
             training = call.training_mode(self.training)
             maps = normalized_jointly(call.layer, maps, training)
             return [self._to_channels_last(x) for x in maps]
-        inputs |= {v: self._parts(v, len(target)) for v in call.inputs if not v.is_map}
+        inputs |= {v: self._parts(v, groups) for v in call.inputs if not v.is_map}
         outputs = [
             self._called(call, {value: parts[k] for value, parts in inputs.items()})
             for k in range(len(target))
         ]
-        return outputs if call.output.is_map else ops.concatenate(outputs)
+        return outputs if gives_map else ops.concatenate(outputs)
 
-    def _parts(self, value: Value, count: int) -> list:
-        """A value without positions, split into the scale channels of each map."""
-        x = self.values[value]
-        apart = ops.reshape(x, (count, -1, *ops.shape(x)[1:]))
-        return [apart[k] for k in range(count)]
+    def _parts(self, value: Value, groups: list[Group]) -> list:
+        """A value without positions, for each group of scale channels."""
+        apart = iter(ops.split(self.values[value], len(self.scales)))
+        return [ops.concatenate([next(apart) for _ in group]) for group in groups]
 
     def _called(self, call: Call, inputs: dict):
         """A layer's output, maps with the channels last."""
@@ -156,34 +159,48 @@ class Run:
             output = call.layer(*args, **kwargs)
         return self._to_channels_last(output) if call.output.is_map else output
 
-    def _at_grids(self, value: Value, target: list[Grid]) -> list:
+    def _at_grids(self, value: Value, target: list[Grid], groups: list[Group]) -> list:
         """The map at the points of smaller grids, which may be coarser."""
         if value.on_pixels:
             images = ops.cast(self.values[value], self.plan.source.tensor.dtype)
-            return self._sampled(images, target, self.plan.boundary)
-        ends = zip(self.values[value], self._grids(value), target, strict=True)
+            return self._sampled(images, target, groups, self.plan.boundary)
+        maps, grids = self.values[value], self._grids(value)
+        if groups != self.groups:
+            maps, grids = self._apart(maps, grids)
         return [
             cropped(x, grid, end)
             if grid.step == end.step
             else _interpolated(x, end.sizes, end.step / grid.step)
-            for x, grid, end in ends
+            for x, grid, end in zip(maps, grids, target, strict=True)
         ]
 
-    def _sampled(self, images, grids: list[Grid], boundary, sigma=0.0, initial=0.0):
+    def _apart(self, maps: list, grids: list[Grid]) -> tuple[list, list[Grid]]:
+        """The map and the grid of each scale channel by itself."""
+        parts = [
+            (part, grid)
+            for x, grid, group in zip(maps, grids, self.groups, strict=True)
+            for part in ops.split(x, len(group))
+        ]
+        return [part for part, _ in parts], [grid for _, grid in parts]
+
+    def _sampled(self, images, grids, groups, boundary, sigma=0.0, initial=0.0) -> list:
         """Images, smoothed by σ (learned, from `initial`), at the points of grids."""
-        each = grids * len(self.scales) if self.plan.central else grids
-        maps = []
-        for scale, grid in zip(self.scales, each, strict=True):
+
+        def sampled(grid: Grid, scale: float):
             how = grid.step * scale, sigma * scale, boundary, initial * scale
             matrices = [
                 sampling(pixels, size, *how)
                 for pixels, size in zip(self.spatial, grid.sizes, strict=True)
             ]
-            maps.append(products_along(images, matrices))
-        return [ops.concatenate(maps)] if self.plan.central else maps
+            return products_along(images, matrices)
+
+        return [
+            ops.concatenate([sampled(grid, scale) for scale in group])
+            for grid, group in zip(grids, groups, strict=True)
+        ]
 
     def _at_pixels(self, maps: list, value: Value) -> list:
-        ends = zip(maps, self._grids(value), self.scales, strict=True)
+        ends = zip(*self._apart(maps, self._grids(value)), self.scales, strict=True)
         interpolated = [
             _interpolated(x, self.spatial, 1 / (grid.step * scale))
             for x, grid, scale in ends

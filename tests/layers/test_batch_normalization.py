@@ -131,7 +131,7 @@ def test_the_bias_of_a_convolution_is_as_if_it_were_added(training, trainable):
 
     (actual,) = normalized(conv, ours, [x], convolved, training)
     expected = theirs(y, training=training)
-    np.testing.assert_allclose(numpy(actual), numpy(expected), rtol=1e-4, atol=1e-4)
+    assert_near(numpy(actual), numpy(expected), 1e-4)
     for role in ROLES:
         actual, desired = getattr(ours, role), getattr(theirs, role)
         np.testing.assert_allclose(actual, desired, rtol=1e-5, err_msg=role)

@@ -181,15 +181,16 @@ def test_image_is_smoothed_on_pixels_of_its_own():
 
 def test_statistics_are_those_of_all_channels_together():
     """Whole maps differ in size from channel to channel: each point counts once."""
-    shape = (20, 20, 1)
+    shape, scales = (20, 20, 1), (0.5, 1.0, 4.0)
     conv, bn = GaussDerConv(3, 1.0), layers.BatchNormalization(momentum=0.0)
     images = drawn(3, *shape)
     head = GaussDerConv(2, 1.3)
-    whole = built(network(shape, conv, bn, head, selection="max"), shape)
+    whole = network(shape, conv, bn, head, selection="max")
+    whole = built(whole, shape, scales=scales)
     whole(images, training=True)
     # Each channel alone, and weighted by the points of its map.
     means, seconds, counts = [], [], []
-    for scale in SCALES:
+    for scale in scales:
         points = 2 * int(np.ceil(20 / (2 * scale))) + 1
         channels(whole.network, [scale])(images, training=True)
         mean = numpy(bn.moving_mean)
@@ -201,6 +202,20 @@ def test_statistics_are_those_of_all_channels_together():
     whole(images, training=True)
     assert_near(bn.moving_mean, mean, 1e-4)
     assert_near(bn.moving_variance, variance, 1e-4)
+
+
+def test_a_score_is_of_the_image_alone():
+    """The maps of 2 are as large as those of 1, twice the image: a mean shows it."""
+    shape, images = (20, 20, 2), drawn(2, 20, 20, 2)
+    conv = GaussDerConv(3, 1.0, activation="relu", use_bias=False)
+    pooled = keras.Sequential(
+        [keras.Input(shape), conv, layers.GlobalAveragePooling2D()]
+    )
+    scales = (0.5, 1.0, 2.0)
+    together = built(pooled, shape, scales=scales)
+    assert together.plan.groups(scales) == [(0.5,), (1.0, 2.0)]
+    alone = channels(pooled, [2.0])
+    assert_near(numpy(together(images))[:, 2], numpy(alone(images))[:, 0], 1e-5)
 
 
 def test_inference_is_training_with_the_same_statistics():
