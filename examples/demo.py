@@ -66,7 +66,6 @@ def main() -> None:
         sigma0=SCALES[1:3],
         spatial_selection="max",
         head_initializer="he_uniform",
-        density=0.85,  # a little coarser than the default, to save time
     )
     small = TRAINED[::8] if options.quick else TRAINED
     # The black around them is cropped, which saves time.
