@@ -109,7 +109,8 @@ def _operations(of: Architecture, scales: tuple[float, ...], plain: bool) -> flo
     total = 0.0
     for call in channels.plan.calls:
         if call.convolutions:
-            grids = channels.plan.grids(call.output, scales, of.input_shape[:2])
+            each = of.input_shape[:2], [(scale,) for scale in scales]
+            grids = channels.plan.grids(call.output, *each)
             each = [math.prod(grid.sizes) for grid in grids]
             total += _weights(call.layer) * sum(each) * len(scales) / len(each)
     return 6 * total

@@ -24,22 +24,15 @@ from keras_gdrn.layers._matrices import resampling, smoothing
 from keras_gdrn.layers._products import product_along, products, products_along
 
 
-def convolved_on_grid(
-    layer, x, entering: Grid, leaving: Grid, boundary: str, gain=None
-):
-    """Convolves a map from one grid to another, which may be coarser.
-
-    `gain` are factors `(filters,)` of the output.
-    """
-    x, scale = _upcast(layer, x), layer.scale
-    points = leaving.widened(stencil_radius(layer)).sizes
-    step, sigma = leaving.step / entering.step, scale / entering.step
+def smoothed(layer, x, entering: Grid, leaving: Grid, boundary: str):
+    """A map at the scale of a layer, on another grid, which may be coarser."""
+    x = _upcast(layer, x)
+    step, sigma = leaving.step / entering.step, layer.scale / entering.step
     matrices = [
         resampling(*ends, step, sigma, boundary, x.dtype)
-        for ends in zip(entering.sizes, points, strict=True)
+        for ends in zip(entering.sizes, leaving.sizes, strict=True)
     ]
-    x = products_along(x, matrices)
-    return differences_combined(layer, x, scale / leaving.step, gain)
+    return products_along(x, matrices)
 
 
 def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
@@ -65,7 +58,7 @@ def _upcast(layer, x):
 def differences_combined(layer, x, sigma, gain=None):
     """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin.
 
-    `sigma` is in steps between the points.
+    `sigma` is in steps between the points, `gain` are factors `(filters,)`.
     """
     mix, jet = _weights(layer, sigma, gain, x.dtype)
     stencils = derivative_stencils(layer.indices)

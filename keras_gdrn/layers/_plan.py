@@ -44,11 +44,12 @@ _ON_PIXELS = ". `density=None` evaluates it on the pixels"
 class Plan:
     """The calls of a network, and the grids of its maps.
 
-    Its arguments are those of `ScaleChannels`; it refuses an `UnsupportedLayer`.
+    Its arguments are those of `ScaleChannels`. It refuses an `UnsupportedLayer`, and
+    scales beyond the maps.
     """
 
-    def __init__(self, network, input_shape, density, receptive_field):
-        self.density, self.rank = density, len(input_shape)
+    def __init__(self, network, input_shape, scales: Group, density, receptive_field):
+        self.scales, self.density, self.rank = scales, density, len(input_shape)
         image = keras.KerasTensor((None, *input_shape[1:]), network.compute_dtype)
         self.source = Value(image, is_map=True, on_pixels=True)
         self.calls, self.result = calls_of(network, self.source)
@@ -58,17 +59,25 @@ class Plan:
         self.spatial = self._positions(self.source)
         self.central = False
         self._check(network)
+        for call in self.calls:
+            if call.convolutions:
+                reach = max(scales) * call.layer.sigma
+                check_reach(reach, self._positions(call.maps[0]))
         if density is None:
             return
         self._sigma = self._smallest_scales()
         selections = [c for c in self.calls if c.maps and not c.output.is_map]
         centered = all(c.selects and c.layer.mode == "center" for c in selections)
         self.central = bool(receptive_field and centered and not self.result.is_map)
-        self._grows = all(map(self._may_see_more, self.calls))
+        self.apart = [scales] if self.central else [(scale,) for scale in scales]
+        self.groups = self._grouped()
         self._windows: dict[Value, Grid] = {}
         self._middles: dict[Value, Grid] = {}  # within the blocks of these outputs
         if self.central:
             self._cut_windows(receptive_field)
+        for call in self.calls if None not in self.spatial else []:
+            if call.maps and not (call.selects or call.output.is_map):
+                self._check_size(call)
 
     @property
     def boundary(self) -> str:
@@ -80,30 +89,27 @@ class Plan:
         """Between the points of a map, in units of the initial scale."""
         return self._sigma[value] / self.density
 
-    def groups(self, scales: tuple[float, ...]) -> list[Group]:
+    def _grouped(self) -> list[Group]:
         """Scale channels with equal grids, which are one batch.
 
         On windows these are all. On whole maps they are neighbors, as long as it adds
         few points: the grids of the finest cover the image, those of the others more.
         """
-        if self.central:
-            return [scales]
-        groups = self.apart(scales)
-        if not self._grows:
+        groups = list(self.apart)
+        if not all(map(self._may_see_more, self.calls)):
             return groups
-        points = [scale ** -len(self.spatial) for scale in scales]
+
+        def points(group: Group) -> list[float]:
+            return [scale ** -len(self.spatial) for scale in group]
+
+        most = _MOST_ADDED * sum(points(self.scales))
         for k in reversed(range(len(groups) - 1)):
             both = groups[k] + groups[k + 1]
-            sizes = [scale ** -len(self.spatial) for scale in both]
-            if len(both) * max(sizes) - sum(sizes) <= _MOST_ADDED * sum(points):
+            if len(both) * max(points(both)) - sum(points(both)) <= most:
                 groups[k : k + 2] = [both]
         return groups
 
-    def apart(self, scales: tuple[float, ...]) -> list[Group]:
-        """Each scale channel by itself, where it has grids of its own."""
-        return [scales] if self.central else [(scale,) for scale in scales]
-
-    def grids(self, value: Value, groups: list[Group], spatial) -> list[Grid]:
+    def grids(self, value: Value, spatial, groups: list[Group]) -> list[Grid]:
         """Grids of a map, one for each group of scale channels.
 
         Where maps are no windows, they depend on the sizes of the images.
@@ -121,20 +127,11 @@ class Plan:
         """Grids of the map between the two convolutions of a residual block."""
         return [self._middles[call.output]] if self.central else leaving
 
-    def check_sizes(self, scales: tuple[float, ...]) -> None:
-        """Refuses scales beyond the maps, and layers with another output on grids."""
-        for call in self.calls:
-            if call.convolutions:
-                sigma = max(scales) * call.layer.sigma
-                check_reach(sigma, self._positions(call.maps[0]))
-            ends = call.maps and not (call.selects or call.output.is_map)
-            if ends and self.density is not None and None not in self.spatial:
-                self._check_count(call, scales)
-
-    def _check_count(self, call: Call, scales: tuple[float, ...]) -> None:
+    def _check_size(self, call: Call) -> None:
+        """Refuses a layer whose output has another size on grids."""
         value, expected = call.maps[0], tuple(call.output.tensor.shape)
         channels = value.tensor.shape[self.channel_axis]
-        for grid in self.grids(value, self.apart(scales), self.spatial):
+        for grid in self.grids(value, self.spatial, self.apart):
             shape = [None, *grid.sizes]
             shape.insert(self.channel_axis, channels)
             got = tuple(call.layer.compute_output_shape(tuple(shape)))

@@ -14,8 +14,8 @@ from keras_gdrn.layers._backends import single_or_double, unfused
 from keras_gdrn.layers._batch_normalization import normalized_jointly
 from keras_gdrn.layers._calls import Call, Value, training_argument
 from keras_gdrn.layers._convolution import (
-    convolved_on_grid,
     differences_combined,
+    smoothed,
     stencil_radius,
 )
 from keras_gdrn.layers._grid import Grid, cropped
@@ -34,10 +34,9 @@ class Run:
     each group of scale channels that have the same grids.
     """
 
-    def __init__(self, plan: Plan, scales: tuple[float, ...], training: bool | None):
-        self.plan, self.scales, self.training = plan, scales, training
+    def __init__(self, plan: Plan, training: bool | None):
+        self.plan, self.scales, self.training = plan, plan.scales, training
         self.on_pixels = plan.density is None
-        self.groups = [] if self.on_pixels else plan.groups(scales)
         self.values: dict[Value, Any] = {}
 
     def __call__(self, images):
@@ -71,7 +70,7 @@ class Run:
         return grids, self._grids(leaving)
 
     def _grids(self, value: Value, groups: list[Group] | None = None) -> list[Grid]:
-        return self.plan.grids(value, groups or self.groups, self.spatial)
+        return self.plan.grids(value, self.spatial, groups or self.plan.groups)
 
     def _convolution(self, call: Call):
         layer, maps = call.layer, self.values[call.inputs[0]]
@@ -83,21 +82,20 @@ class Run:
 
     def _convolved(self, layer, maps, entering, leaving, gain=None, shift=None):
         """`gain * y + shift` of the convolution `y` on each grid."""
+        grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
         if entering is None:
             images = ops.cast(maps, single_or_double(layer.compute_dtype))
-            grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
-            how = self.groups, layer.boundary, layer.scale, layer.sigma
-            y = [
-                differences_combined(layer, x, layer.scale / grid.step, gain)
-                for x, grid in zip(
-                    self._sampled(images, grids, *how), leaving, strict=True
-                )
-            ]
+            how = self.plan.groups, layer.boundary, layer.scale, layer.sigma
+            smooth = self._sampled(images, grids, *how)
         else:
-            ends = zip(maps, entering, leaving, strict=True)
+            ends = zip(maps, entering, grids, strict=True)
             # The image goes on beyond a window, and its mirror image is closest to it.
             edge = "symmetric" if self.plan.central else layer.boundary
-            y = [convolved_on_grid(layer, x, a, b, edge, gain) for x, a, b in ends]
+            smooth = [smoothed(layer, x, a, b, edge) for x, a, b in ends]
+        y = [
+            differences_combined(layer, x, layer.scale / grid.step, gain)
+            for x, grid in zip(smooth, grids, strict=True)
+        ]
         if shift is not None:
             y = [x + ops.cast(shift, x.dtype) for x in y]
         return [unfused(x) for x in y]
@@ -111,7 +109,7 @@ class Run:
             ends = (entering, middle) if conv is block.conv1 else (middle, leaving)
             return self._convolved(conv, maps, *ends, **how)
 
-        skip = self._at_grids(call.inputs[0], leaving, self.groups)
+        skip = self._at_grids(call.inputs[0], leaving, self.plan.groups)
         training = call.training_mode(self.training)
         return residual(block, maps, skip, convolved, training)
 
@@ -120,7 +118,7 @@ class Run:
         gives_map = call.output.is_map
         first = next(value for value in call.maps if not value.on_pixels)
         # A score is of the points on the image alone.
-        groups = self.groups if gives_map else self.plan.apart(self.scales)
+        groups = self.plan.groups if gives_map else self.plan.apart
         target = self._grids(call.output if gives_map else first, groups)
         inputs = {value: self._at_grids(value, target, groups) for value in call.maps}
         if _normalizes(call):
@@ -165,7 +163,7 @@ class Run:
             images = ops.cast(self.values[value], self.plan.source.tensor.dtype)
             return self._sampled(images, target, groups, self.plan.boundary)
         maps, grids = self.values[value], self._grids(value)
-        if groups != self.groups:
+        if groups != self.plan.groups:
             maps, grids = self._apart(maps, grids)
         return [
             cropped(x, grid, end)
@@ -178,7 +176,7 @@ class Run:
         """The map and the grid of each scale channel by itself."""
         parts = [
             (part, grid)
-            for x, grid, group in zip(maps, grids, self.groups, strict=True)
+            for x, grid, group in zip(maps, grids, self.plan.groups, strict=True)
             for part in ops.split(x, len(group))
         ]
         return [part for part, _ in parts], [grid for _, grid in parts]

@@ -109,23 +109,20 @@ class ScaleChannels(keras.layers.Layer):
                 f"{self.network.name!r}, whose layers have changed"
             )
         # A TensorFlow variable lacks some attributes of a tensor.
-        inputs, scales = ops.convert_to_tensor(inputs), self.sigma0
-        outputs = Run(self.plan, scales, training)(inputs)
+        outputs = Run(self.plan, training)(ops.convert_to_tensor(inputs))
         if isinstance(outputs, list):
             return ops.stack(outputs, axis=1)
-        return _scales_apart(outputs, len(scales))
+        return _scales_apart(outputs, len(self.sigma0))
 
     def _planned(self, input_shape: tuple) -> Plan:
-        how = self.density, self.receptive_field
+        how = self.sigma0, self.density, self.receptive_field
         try:
-            plan = Plan(self.network, input_shape, *how)
-            plan.check_sizes(self.sigma0)
+            return Plan(self.network, input_shape, *how)
         except UnsupportedLayer as reason:
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated at several "
                 f"scales: {reason}. Received: density={self.density}"
             ) from None
-        return plan
 
     @property
     def layers(self) -> list:

@@ -12,7 +12,7 @@ from keras_gdrn.layers import (
     ScaleChannels,
     SpatialSelection,
 )
-from keras_gdrn.layers._convolution import convolved_on_grid
+from keras_gdrn.layers._convolution import differences_combined, smoothed
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.models import (
     feature_extractor,
@@ -141,8 +141,9 @@ def test_a_layer_on_a_grid_is_a_gaussian_and_differences(mode, boundary, step):
     layer.build((None, 11, 2))
     randomize(layer)
     signal = drawn(2, 11, 2)
-    leaving = Grid((4,), step / FINENESS)
-    y = numpy(convolved_on_grid(layer, signal, Grid((5,), 1.0), leaving, boundary))
+    leaving = Grid((5,), step / FINENESS)
+    x = smoothed(layer, signal, Grid((5,), 1.0), leaving, boundary)
+    y = numpy(differences_combined(layer, x, 1.3 / leaving.step))
     wide = np.pad(signal, [(0, 0), (40, 40), (0, 0)], mode=mode)
     fine = np.zeros((2, FINENESS * wide.shape[1], 2))
     fine[:, ::FINENESS] = wide * FINENESS
@@ -213,7 +214,7 @@ def test_a_score_is_of_the_image_alone():
     )
     scales = (0.5, 1.0, 2.0)
     together = built(pooled, shape, scales=scales)
-    assert together.plan.groups(scales) == [(0.5,), (1.0, 2.0)]
+    assert together.plan.groups == [(0.5,), (1.0, 2.0)]
     alone = channels(pooled, [2.0])
     assert_near(numpy(together(images))[:, 2], numpy(alone(images))[:, 0], 1e-5)
 
@@ -251,11 +252,11 @@ def test_windows_are_those_of_the_influence():
     layer = built(channel, (90, 90, 1), receptive_field=6.0)
     maps = [call for call in layer.plan.calls if call.convolutions]
     for k, call in enumerate(maps[:-1]):
-        (grid,) = layer.plan.grids(call.output, SCALES, None)
+        (grid,) = layer.plan.grids(call.output, None, [SCALES])
         variance = sum(2 * s**2 for s in sigmas[k + 1 :]) + 2 * 1.3 ** (2 * 4)
         assert grid.halves == (int(np.ceil(6.0 * np.sqrt(variance) / grid.step)),) * 2
         if call.convolutions == 2:
-            (before,) = layer.plan.grids(call.maps[0], SCALES, None)
+            (before,) = layer.plan.grids(call.maps[0], None, [SCALES])
             (middle,) = layer.plan.middles(call, [grid])
             reaches = [of.halves[0] * of.step for of in (before, middle, grid)]
             assert reaches == sorted(reaches, reverse=True)
