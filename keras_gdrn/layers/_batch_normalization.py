@@ -22,7 +22,9 @@ def batch_normalization(name: str | None = None, dtype=None):
 def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
     """Keras' batch normalization, with the statistics of all maps together."""
     fused = fuses(normalization, maps[0])
-    by_keras = len(maps) == 1 and not fused and not _passes_are_dear(normalization)
+    # On JAX, Keras takes two passes over a map for the statistics.
+    on_jax = keras.backend.backend() == "jax" and not _renormalizes(normalization)
+    by_keras = len(maps) == 1 and not fused and not on_jax
     if by_keras or not (training and normalization.trainable):
         return [unfused(normalization(x, training=training)) for x in maps]
     outputs, mean, variance = (_fused if fused else _in_parts)(normalization, maps)
@@ -35,12 +37,6 @@ def normalized_jointly(normalization, maps: list, training: bool | None) -> list
     return [unfused(ops.cast(y, normalization.compute_dtype)) for y in outputs]
 
 
-def _passes_are_dear(normalization) -> bool:
-    """Whether `_in_parts` is faster than Keras: on JAX, which takes two passes."""
-    renorm = getattr(normalization, "renorm", False)  # since Keras 3.14
-    return keras.backend.backend() == "jax" and not renorm
-
-
 def fuses(normalization, x) -> bool:
     """Whether TensorFlow's fused operation does what the options ask for."""
     return (
@@ -50,8 +46,12 @@ def fuses(normalization, x) -> bool:
         and normalization.center
         and keras.backend.standardize_dtype(normalization.gamma.dtype) == "float32"
         and not normalization.synchronized
-        and not getattr(normalization, "renorm", False)  # since Keras 3.14
+        and not _renormalizes(normalization)
     )
+
+
+def _renormalizes(normalization) -> bool:
+    return getattr(normalization, "renorm", False)  # since Keras 3.14
 
 
 def _fused(normalization, maps: list) -> tuple[list, Any, Any]:

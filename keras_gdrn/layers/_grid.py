@@ -4,6 +4,8 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
+from keras import ops
+
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
@@ -15,11 +17,6 @@ class Grid:
     @property
     def sizes(self) -> tuple[int, ...]:
         return tuple(2 * half + 1 for half in self.halves)
-
-    def is_same(self, other: "Grid") -> bool:
-        """Whether grids are equal; sizes known only in the graph follow the step."""
-        known = all(isinstance(half, int) for half in self.halves)
-        return self.step == other.step and (not known or self.halves == other.halves)
 
     def widened(self, points: int) -> "Grid":
         return Grid(tuple(half + points for half in self.halves), self.step)
@@ -34,10 +31,22 @@ class Grid:
         return Grid(halves, self.step)
 
 
+def covering(sizes, scale: float, step: float) -> Grid:
+    """The smallest grid of an initial scale that covers an image."""
+    return Grid(tuple(_rounded_up(size, 2 * scale * step) for size in sizes), step)
+
+
+def _rounded_up(size, unit: float):
+    """Number of units that cover `size`, which may be known only in the graph."""
+    if isinstance(size, int):
+        return math.ceil(size / unit - 1e-6)
+    return ops.cast(ops.ceil(ops.cast(size, "float32") / unit - 1e-5), "int32")
+
+
 def cropped(x, grid: Grid, target: Grid):
     """The values of a map at the points of a smaller grid of the same step."""
-    if grid.is_same(target):
-        return x
     starts = [a - b for a, b in zip(grid.halves, target.halves, strict=True)]
+    if all(isinstance(start, int) and start == 0 for start in starts):
+        return x
     ends = zip(starts, target.sizes, strict=True)
     return x[(slice(None), *(slice(start, start + size) for start, size in ends))]

@@ -16,7 +16,6 @@ import math
 import warnings
 
 import keras
-from keras import ops
 
 from keras_gdrn._checks import check_reach
 from keras_gdrn.layers._calls import (
@@ -26,7 +25,7 @@ from keras_gdrn.layers._calls import (
     calls_of,
     is_derivative_layer,
 )
-from keras_gdrn.layers._grid import Grid
+from keras_gdrn.layers._grid import Grid, covering
 from keras_gdrn.layers._pointwise import acts_at_each_position
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
@@ -116,12 +115,7 @@ class Plan:
         """
         if self.central:
             return [self._windows[value]]
-        step = self.step(value)
-        units = [2 * min(group) * step for group in groups]
-        return [
-            Grid(tuple(_rounded_up(size, unit) for size in spatial), step)
-            for unit in units
-        ]
+        return [covering(spatial, min(group), self.step(value)) for group in groups]
 
     def middles(self, call: Call, leaving: list[Grid]) -> list[Grid]:
         """Grids of the map between the two convolutions of a residual block."""
@@ -245,13 +239,6 @@ class Plan:
             for value in call.maps:
                 influence[value] = max(influence[value], needed)
         return influence
-
-
-def _rounded_up(size, unit: float):
-    """Number of units that cover `size`."""
-    if isinstance(size, int):
-        return math.ceil(size / unit - 1e-6)
-    return ops.cast(ops.ceil(ops.cast(size, "float32") / unit - 1e-5), "int32")
 
 
 def _input_deviation(deviation: float, sigma: float) -> float:

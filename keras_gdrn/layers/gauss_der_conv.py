@@ -22,6 +22,16 @@ from keras_gdrn.layers._arguments import (
 from keras_gdrn.layers._backends import unfused
 from keras_gdrn.layers._convolution import convolved_on_pixels
 
+_NUMBERS_AND_NAMES = (
+    *("filters", "sigma", "order", "zero_order", "separable", "trainable_sigma"),
+    *("boundary", "epsilon", "use_bias", "data_format"),
+)
+_OF_KERAS = (
+    *("activation", "kernel_initializer", "bias_initializer", "kernel_constraint"),
+    *("kernel_regularizer", "bias_regularizer", "activity_regularizer"),
+    "bias_constraint",
+)
+
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
 class GaussDerConv(keras.layers.Layer):
@@ -199,26 +209,10 @@ class GaussDerConv(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        config.update(
-            filters=self.filters,
-            sigma=self.sigma,
-            order=self.order,
-            zero_order=self.zero_order,
-            separable=self.separable,
-            trainable_sigma=self.trainable_sigma,
-            boundary=self.boundary,
-            epsilon=self.epsilon,
-            activation=keras.activations.serialize(self.activation),
-            use_bias=self.use_bias,
-            data_format=self.data_format,
-        )
-        for role in ("kernel", "bias"):
-            for kind in ("initializer", "regularizer", "constraint"):
-                serialize = getattr(keras, f"{kind}s").serialize
-                config[f"{role}_{kind}"] = serialize(getattr(self, f"{role}_{kind}"))
-        config["activity_regularizer"] = keras.regularizers.serialize(
-            self.activity_regularizer
-        )
+        config |= {name: getattr(self, name) for name in _NUMBERS_AND_NAMES}
+        for name in _OF_KERAS:
+            serialize = getattr(keras, f"{name.split('_')[-1]}s").serialize
+            config[name] = serialize(getattr(self, name))
         return config
 
     def _add_kernel(self, name: str, *shape: int):

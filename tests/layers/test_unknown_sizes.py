@@ -49,7 +49,7 @@ CASES = {
     "windows": ([(24, 17), (7, 30)], lambda: channels(channel(), (0.5, 2.0))),
     "maximum": (
         [(24, 17)],
-        lambda: channels(channel(spatial_selection="max"), (0.5, 2.0)),
+        lambda: channels(channel(spatial_selection="max"), (0.5, 1.0, 2.0)),
     ),
     "maps": ([(14, 11)], lambda: channels(maps(), (0.5, 2.0))),
 }
