@@ -81,20 +81,23 @@ def _in_parts(normalization, maps: list) -> tuple[list, Any, Any]:
     """Over all maps and replicas together, by separate operations.
 
     Values are taken relative to the moving mean, so that a difference of means of
-    squares loses few digits, and one pass over a map gives both means.
+    squares loses few digits. One pass over a map gives both sums for each image.
     """
     rank = len(maps[0].shape)
     shape = [1] * rank
     shape[normalization.axis] = -1
-    axes = tuple(axis for axis in range(rank) if axis != normalization.axis % rank)
+    axes = tuple(axis for axis in range(1, rank) if shape[axis] == 1)
     center = ops.stop_gradient(ops.convert_to_tensor(normalization.moving_mean))
     maps = [ops.cast(x, center.dtype) - ops.reshape(center, shape) for x in maps]
-    counts = [ops.cast(ops.size(x), x.dtype) for x in maps]
-    means = [_means(x, axes, normalization.synchronized) for x in maps]
-    mean, square = (
-        sum(count * m for count, m in zip(counts, of_maps, strict=True)) / sum(counts)
-        for of_maps in zip(*means, strict=True)
-    )
+    sums = [
+        ops.stack([ops.sum(x, axes), ops.sum(ops.square(x), axes)], axis=1)
+        for x in maps
+    ]
+    sums, values = ops.concatenate(sums), sum(ops.size(x) for x in maps)
+    # Of the sums, a mean over the replicas too.
+    means, _ = ops.moments(sums, [0], synchronized=normalization.synchronized)
+    means *= ops.cast(ops.size(sums), means.dtype) / ops.cast(2 * values, means.dtype)
+    mean, square = means[0], means[1]
     variance = ops.maximum(square - ops.square(mean), 0.0)
     gain = ops.rsqrt(variance + normalization.epsilon)
     gain = gain if normalization.gamma is None else gain * normalization.gamma
@@ -102,11 +105,3 @@ def _in_parts(normalization, maps: list) -> tuple[list, Any, Any]:
     shift = shift if normalization.beta is None else shift + normalization.beta
     gain, shift = ops.reshape(gain, shape), ops.reshape(shift, shape)
     return [x * gain + shift for x in maps], center + mean, variance
-
-
-def _means(x, axes, synchronized: bool) -> tuple[Any, Any]:
-    """The means of a map and of its squares."""
-    if not synchronized:
-        return ops.mean(x, axes), ops.mean(ops.square(x), axes)
-    mean, variance = ops.moments(x, axes, synchronized=True)
-    return mean, variance + ops.square(mean)
