@@ -1,6 +1,6 @@
-"""A Gaussian derivative convolution without its bias, as functions over `keras.ops`.
+"""A Gaussian derivative convolution as functions over `keras.ops`.
 
-    y = Σ_α C_α m(α) σ^|α| δ^α T(·; σ) * x
+    y = b + Σ_α C_α m(α) σ^|α| δ^α T(·; σ) * x
 
 If σ is a few grid steps or pixels, `T` smooths maps as a matrix along each axis, and
 the sum over α is one 3×…×3 `ops.conv`. If σ is many pixels, few coefficients describe a
@@ -18,7 +18,7 @@ from keras_gdrn._checks import check_reach
 from keras_gdrn.kernels import multinomial
 from keras_gdrn.kernels._axis import few_coefficients
 from keras_gdrn.kernels._grid import derivative_stencils
-from keras_gdrn.layers._backends import single_or_double
+from keras_gdrn.layers._backends import single_or_double, unfused
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.layers._matrices import resampling, smoothing
 from keras_gdrn.layers._products import product_along, products, products_along
@@ -35,7 +35,7 @@ def smoothed(layer, x, entering: Grid, leaving: Grid, boundary: str):
     return products_along(x, matrices)
 
 
-def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
+def convolved_on_pixels(layer, x, scale: float = 1.0):
     """Convolves an image or a map on the pixels, at `scale` times σ."""
     x, sigma, sizes = _upcast(layer, x), layer.scale * scale, ops.shape(x)[1:-1]
     known = all(isinstance(size, int) for size in sizes)
@@ -44,34 +44,34 @@ def convolved_on_pixels(layer, x, scale: float = 1.0, gain=None):
         how = sigma, layer.order, layer.boundary, layer.epsilon
         wide = [few_coefficients(size, *how) for size in sizes]
         if wide[0] is not None:  # along all axes, or none
-            return _by_few_coefficients(layer, x, wide, gain)
+            return _by_few_coefficients(layer, x, wide)
     beyond = 2 * stencil_radius(layer)
     how = sigma, x.dtype, layer.boundary, layer.sigma * scale
     matrices = [smoothing(size, size + beyond, *how) for size in sizes]
-    return differences_combined(layer, products_along(x, matrices), sigma, gain)
+    return differences_combined(layer, products_along(x, matrices), sigma)
 
 
 def _upcast(layer, x):
     return ops.cast(x, single_or_double(layer.compute_dtype))
 
 
-def differences_combined(layer, x, sigma, gain=None):
+def differences_combined(layer, x, sigma):
     """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin.
 
-    `sigma` is in steps between the points, `gain` are factors `(filters,)`.
+    `sigma` is in steps between the points.
     """
-    mix, jet = _weights(layer, sigma, gain, x.dtype)
+    jet = _jet(layer, sigma, x.dtype)
     stencils = derivative_stencils(layer.indices)
     stencils = ops.convert_to_tensor(stencils, x.dtype)
     kernel = ops.tensordot(stencils, jet, axes=1)
     convolve = _depthwise_conv if layer.separable else _conv
     if x.shape[0] == 0:  # a batch without images, which some versions refuse
         one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
-        return _finished(layer, convolve(one, kernel)[:0], mix)
-    return _finished(layer, convolve(x, kernel), mix)
+        return _finished(layer, convolve(one, kernel)[:0])
+    return _finished(layer, convolve(x, kernel))
 
 
-def _by_few_coefficients(layer, x, axes: list, gain=None):
+def _by_few_coefficients(layer, x, axes: list):
     """`Σ_α C_α m(α) K_α x`, by the `few_coefficients` of each axis."""
     parts = {(): x}
     for axis, factors in enumerate(axes, start=1):
@@ -82,12 +82,12 @@ def _by_few_coefficients(layer, x, axes: list, gain=None):
                 products(part, axis, factors.analysis[: layer.order + 1 - sum(alpha)])
             )
         }
-    mix, jet = _weights(layer, 1.0, gain, x.dtype)
+    jet = _jet(layer, 1.0, x.dtype)
     mixed = operator.mul if layer.separable else ops.matmul
     y = sum(mixed(parts[alpha], jet[k]) for k, alpha in enumerate(layer.indices))
     for axis, factors in enumerate(axes, start=1):
         y = product_along(y, axis, factors.synthesis)
-    return _finished(layer, y, mix)
+    return _finished(layer, y)
 
 
 def stencil_radius(layer) -> int:
@@ -95,26 +95,26 @@ def stencil_radius(layer) -> int:
     return (layer.order + 1) // 2
 
 
-def _weights(layer, sigma, gain, dtype) -> tuple[Any, Any]:
-    """The weights of the last stage, and `C_α m(α) σ^|α|` of the jet."""
-    mix = layer.kernel if gain is None else layer.kernel * gain
-    jet = ops.cast(layer.depthwise_kernel if layer.separable else mix, dtype)
+def _jet(layer, sigma, dtype) -> Any:
+    """`C_α m(α) σ^|α|`."""
+    jet = layer.depthwise_kernel if layer.separable else layer.kernel
+    jet = ops.cast(jet, dtype)
     counts, orders = map(multinomial, layer.indices), map(sum, layer.indices)
     counts, orders, sigma = (
         ops.convert_to_tensor(x, dtype) for x in ([*counts], [*orders], sigma)
     )
     factors = counts * ops.power(sigma, orders)
-    return mix, jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
+    return jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
 
 
-def _finished(layer, y, mix):
-    """In the layer's dtype, after the second stage of a separable layer."""
-    if not layer.separable:
-        return ops.cast(y, layer.compute_dtype)
-    if layer.depthwise_bias is not None:
+def _finished(layer, y):
+    """In the layer's dtype, with biases and the second stage of a separable layer."""
+    if layer.separable and layer.depthwise_bias is not None:
         y = y + ops.cast(layer.depthwise_bias, y.dtype)
     y = ops.cast(y, layer.compute_dtype)
-    return ops.matmul(y, ops.cast(mix, y.dtype))
+    if layer.separable:
+        y = ops.matmul(y, ops.cast(layer.kernel, y.dtype))
+    return unfused(y if layer.bias is None else y + ops.cast(layer.bias, y.dtype))
 
 
 def _conv(x, kernel) -> Any:

@@ -5,52 +5,37 @@ from collections.abc import Callable
 from keras import ops
 
 from keras_gdrn.layers._backends import unfused
-from keras_gdrn.layers._batch_normalization import fuses, normalized_jointly
+from keras_gdrn.layers._batch_normalization import normalized_jointly
 
 
 def residual(block, maps, skip, convolved: Callable, training: bool | None) -> list:
     """`M(x) = φ(skip(x) + BN(w_2 * φ(BN(w_1 * x))))`.
 
-    `skip` are the inputs at the positions of the outputs, and `convolved` gives
-    `gain * y + shift` of the convolution `y` of a layer and maps.
+    `skip` are the inputs at the positions of the outputs, and `convolved` applies a
+    convolution with its bias to maps.
     """
-    y = normalized(block.conv1, block.bn1, maps, convolved, training)
+    y = regularized(block.conv1, convolved(block.conv1, maps))
+    y = normalized_jointly(block.bn1, y, training)
     y = [block.activation(of_grid) for of_grid in y]
-    y = normalized(block.conv2, block.bn2, y, convolved, training)
+    y = regularized(block.conv2, convolved(block.conv2, y))
+    y = normalized_jointly(block.bn2, y, training)
     if block.projection is not None:
-        parts = block.projection, block.projection_bn
-        skip = normalized(*parts, skip, _projected, training)
+        skip = [_projected(block.projection, x) for x in skip]
+        skip = normalized_jointly(block.projection_bn, skip, training)
     return [block.activation(a + b) for a, b in zip(y, skip, strict=True)]
 
 
-def _projected(projection, maps, gain=1.0, shift=None) -> list:
-    kernel = ops.reshape(projection.kernel * gain, projection.kernel.shape[-2:])
-    y = [ops.matmul(x, ops.cast(kernel, x.dtype)) for x in maps]
-    if shift is not None:
-        y = [x + ops.cast(shift, x.dtype) for x in y]
-    return [unfused(x) for x in y]
+def _projected(projection, x):
+    """The 1×…×1 convolution, also of an empty batch, which TensorFlow's refuses."""
+    kernel = ops.reshape(projection.kernel, projection.kernel.shape[-2:])
+    y = ops.matmul(x, ops.cast(kernel, x.dtype))
+    bias = projection.bias
+    return unfused(y if bias is None else y + ops.cast(bias, y.dtype))
 
 
-def normalized(conv, normalization, maps, convolved: Callable, training) -> list:
-    """Batch normalization of a convolution, without passes over maps for its bias.
-
-    In inference it is folded into the convolution's weights.
-    """
-    bias = 0.0 if conv.bias is None else conv.bias
-    trains = training and normalization.trainable
-    if trains and fuses(normalization, maps[0]) and not conv.activity_regularizer:
-        # Normalization cancels the bias, which has a gradient, zero.
-        y = convolved(conv, maps, gain=1.0 + 0.0 * bias)
-        y = normalized_jointly(normalization, y, training)
-        normalization.moving_mean.assign_add((1 - normalization.momentum) * bias)
-        return y
-    if trains or conv.activity_regularizer:
-        y = convolved(conv, maps, shift=conv.bias)
-        for x in y if conv.activity_regularizer else []:
-            conv.add_loss(conv.activity_regularizer(x))
-        return normalized_jointly(normalization, y, training)
-    gain = normalization.gamma / ops.sqrt(
-        normalization.moving_variance + normalization.epsilon
-    )
-    shift = normalization.beta + (bias - normalization.moving_mean) * gain
-    return convolved(conv, maps, gain=gain, shift=shift)
+def regularized(layer, maps: list) -> list:
+    """The outputs of a layer, after the loss that Keras adds where it calls a layer."""
+    if layer.activity_regularizer is not None:
+        for x in maps:
+            layer.add_loss(layer.activity_regularizer(x))
+    return maps

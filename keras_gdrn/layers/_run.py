@@ -10,7 +10,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_gdrn.layers._backends import single_or_double, unfused
+from keras_gdrn.layers._backends import single_or_double
 from keras_gdrn.layers._batch_normalization import normalized_jointly
 from keras_gdrn.layers._calls import Call, Value, training_argument
 from keras_gdrn.layers._convolution import (
@@ -22,7 +22,7 @@ from keras_gdrn.layers._grid import Grid, cropped
 from keras_gdrn.layers._matrices import sampling
 from keras_gdrn.layers._plan import Group, Plan
 from keras_gdrn.layers._products import products_along
-from keras_gdrn.layers._residual import residual
+from keras_gdrn.layers._residual import regularized, residual
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 
@@ -74,14 +74,11 @@ class Run:
 
     def _convolution(self, call: Call):
         layer, maps = call.layer, self.values[call.inputs[0]]
-        maps = self._convolved(layer, maps, *self._ends(call), shift=layer.bias)
-        if layer.activity_regularizer is not None:
-            for x in maps:
-                layer.add_loss(layer.activity_regularizer(x))
-        return [layer.activation(x) for x in maps]
+        maps = self._convolved(layer, maps, *self._ends(call))
+        return regularized(layer, [layer.activation(x) for x in maps])
 
-    def _convolved(self, layer, maps, entering, leaving, gain=None, shift=None):
-        """`gain * y + shift` of the convolution `y` on each grid."""
+    def _convolved(self, layer, maps, entering, leaving) -> list:
+        """The convolution, with its bias, on each grid."""
         grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
         if entering is None:
             images = ops.cast(maps, single_or_double(layer.compute_dtype))
@@ -92,22 +89,19 @@ class Run:
             # The image goes on beyond a window, and its mirror image is closest to it.
             edge = "symmetric" if self.plan.central else layer.boundary
             smooth = [smoothed(layer, x, a, b, edge) for x, a, b in ends]
-        y = [
-            differences_combined(layer, x, layer.scale / grid.step, gain)
+        return [
+            differences_combined(layer, x, layer.scale / grid.step)
             for x, grid in zip(smooth, grids, strict=True)
         ]
-        if shift is not None:
-            y = [x + ops.cast(shift, x.dtype) for x in y]
-        return [unfused(x) for x in y]
 
     def _block(self, call: Call):
         block, (entering, leaving) = call.layer, self._ends(call)
         middle = self.plan.middles(call, leaving)
         maps = self.values[call.inputs[0]]
 
-        def convolved(conv, maps, **how):
+        def convolved(conv, maps):
             ends = (entering, middle) if conv is block.conv1 else (middle, leaving)
-            return self._convolved(conv, maps, *ends, **how)
+            return self._convolved(conv, maps, *ends)
 
         skip = self._at_grids(call.inputs[0], leaving, self.plan.groups)
         training = call.training_mode(self.training)

@@ -19,7 +19,6 @@ from keras_gdrn.layers._arguments import (
     check_rank,
     cloned,
 )
-from keras_gdrn.layers._backends import unfused
 from keras_gdrn.layers._convolution import convolved_on_pixels
 
 _NUMBERS_AND_NAMES = (
@@ -177,23 +176,16 @@ class GaussDerConv(keras.layers.Layer):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        y = self.affine(x, scales, shift=self.bias)
+        y = self.convolved(x, scales)
         y = ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
         return self.activation(y)
 
-    def affine(self, x, scales=(1.0,), gain=None, shift=None):
-        """`gain * y + shift` of the convolution `y`, at the cost of the convolution.
-
-        Args:
-            x: `(batch, *spatial, channels)`, whatever the data format.
-            scales: As for `call`.
-            gain, shift: `(filters,)`, or `None`.
-        """
+    def convolved(self, x, scales=(1.0,)):
+        """As `call`, with the channels last, and without activation."""
         parts = ops.split(x, len(scales)) if len(scales) > 1 else [x]
         ends = zip(parts, scales, strict=True)
-        maps = [convolved_on_pixels(self, part, scale, gain) for part, scale in ends]
-        y = ops.concatenate(maps) if len(maps) > 1 else maps[0]
-        return unfused(y if shift is None else y + ops.cast(shift, y.dtype))
+        maps = [convolved_on_pixels(self, part, scale) for part, scale in ends]
+        return ops.concatenate(maps) if len(maps) > 1 else maps[0]
 
     def quantize(self, mode=None, **kwargs):
         # `Model.quantize` makes this a warning, and goes on with the other layers.

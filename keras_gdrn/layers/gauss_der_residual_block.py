@@ -122,8 +122,8 @@ class GaussDerResidualBlock(keras.layers.Layer):
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
 
-        def convolved(conv, maps, **how):
-            return [conv.affine(of_grid, scales, **how) for of_grid in maps]
+        def convolved(conv, maps):
+            return [conv.convolved(of_grid, scales) for of_grid in maps]
 
         (y,) = residual(self, [x], [x], convolved, training)
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y

@@ -151,7 +151,7 @@ def assert_one_step_trains(case: Case) -> None:
     for weight, old in zip(model.weights, before, strict=True):
         moved = np.abs(weight.numpy() - old).max()
         if weight.path.endswith(case.without_gradient or ("-",)):
-            assert moved < 2e-5, (weight.path, moved)
+            assert moved < 5e-5, (weight.path, moved)
         else:
             assert moved > 2e-4, (weight.path, moved)
 

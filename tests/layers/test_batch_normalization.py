@@ -4,9 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.layers._batch_normalization import normalized_jointly
-from keras_gdrn.layers._residual import normalized
 from tests._cases import cases
 from tests._gradients import gradients
 from tests.layers._contract import assert_near, numpy
@@ -114,27 +112,6 @@ def test_maps_of_different_sizes_are_normalized_together(dtype):
     for role in ROLES:
         actual, desired = getattr(ours, role), getattr(theirs, role)
         np.testing.assert_allclose(actual, desired, rtol=1e-4, err_msg=role)
-
-
-@pytest.mark.parametrize("trainable", [True, False])
-@pytest.mark.parametrize("training", [True, False])
-def test_the_bias_of_a_convolution_is_as_if_it_were_added(training, trainable):
-    """Also to the mean; in training by no pass over the maps."""
-    conv = GaussDerConv(5, 1.0, bias_initializer="random_normal")
-    x = keras.ops.convert_to_tensor(drawn(SHAPES["image"]))
-    y = conv(x)
-    ours, theirs = pair(tuple(y.shape))
-    ours.trainable = theirs.trainable = trainable
-
-    def convolved(conv, maps, **how):
-        return [conv.affine(x, **how) for x in maps]
-
-    (actual,) = normalized(conv, ours, [x], convolved, training)
-    expected = theirs(y, training=training)
-    assert_near(numpy(actual), numpy(expected), 1e-4)
-    for role in ROLES:
-        actual, desired = getattr(ours, role), getattr(theirs, role)
-        np.testing.assert_allclose(actual, desired, rtol=1e-5, err_msg=role)
 
 
 def operations(layer, shape) -> list[str]:

@@ -143,7 +143,7 @@ def test_a_layer_on_a_grid_is_a_gaussian_and_differences(mode, boundary, step):
     signal = drawn(2, 11, 2)
     leaving = Grid((5,), step / FINENESS)
     x = smoothed(layer, signal, Grid((5,), 1.0), leaving, boundary)
-    y = numpy(differences_combined(layer, x, 1.3 / leaving.step))
+    y = numpy(differences_combined(layer, x, 1.3 / leaving.step) - layer.bias)
     wide = np.pad(signal, [(0, 0), (40, 40), (0, 0)], mode=mode)
     fine = np.zeros((2, FINENESS * wide.shape[1], 2))
     fine[:, ::FINENESS] = wide * FINENESS
