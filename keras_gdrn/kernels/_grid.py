@@ -33,8 +33,9 @@ def sampling(
     """
     if not sigma:
         return read_only(_spline_at(_centered(points) * step, pixels, boundary))
-    distances, values = sampling_nodes(pixels, points, step, boundary, sigma)
-    return read_only(gaussian(distances, sigma) @ values)
+    spacing, count = nodes(points, step, sigma)
+    smooth = resampling(count, points, step / spacing, sigma / spacing, "zero")
+    return read_only(smooth @ _spline_at(_centered(count) * spacing, pixels, boundary))
 
 
 @functools.lru_cache(maxsize=256)
@@ -53,19 +54,15 @@ def resampling(size: int, points: int, step: float, sigma: float, boundary: str)
     return read_only(weights @ extended(size, margin, boundary))
 
 
-def sampling_nodes(
-    pixels: int, points: int, step: float, boundary: str, sigma: float, growth=1.0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of the integral: `(points, nodes)` distances, `(nodes, pixels)` values.
+def nodes(points: int, step: float, sigma: float, growth=1.0) -> tuple[float, int]:
+    """Spacing and number of the nodes of a Gaussian integral around each point.
 
     By the trapezoidal rule, which is exact to many digits for a Gaussian. The nodes are
     close enough for `sigma`, and reach far enough for up to `growth` times it.
     """
-    positions, spacing = _centered(points) * step, min(1, sigma) / 4
-    reach = math.ceil((positions[-1] + _GAUSSIAN_REACH * growth * sigma) / spacing)
-    nodes = np.arange(-reach, reach + 1) * spacing
-    values = spacing * _spline_at(nodes, pixels, boundary)
-    return positions[:, None] - nodes, values
+    spacing = min(1, sigma) / 4
+    reach = (points - 1) / 2 * step + _GAUSSIAN_REACH * growth * sigma
+    return spacing, 2 * math.ceil(reach / spacing) + 1
 
 
 def gaussian(x, sigma, module: Any = np) -> Any:

@@ -9,7 +9,6 @@ from keras_gdrn._checks import check_choice, check_keywords
 SPATIAL_RANKS = (1, 2, 3)
 _FORMATS = ("channels_last", "channels_first")
 
-
 # Arguments of Keras' convolutions that ours do not have, and what replaces them.
 _INSTEAD = {
     "strides": "the output always has the size of the input; to subsample, put a "
@@ -20,7 +19,6 @@ _INSTEAD = {
     "dilation_rate": "a larger `sigma` has a larger receptive field",
     "groups": "`separable=True` filters each channel separately",
 }
-
 
 # Arguments that every Keras layer takes but no signature shows.
 _OF_SEQUENTIAL = ("input_shape", "input_dim")

@@ -29,11 +29,9 @@ def normalized_jointly(normalization, maps: list, training: bool | None) -> list
         return [unfused(normalization(x, training=training)) for x in maps]
     outputs, mean, variance = (_fused if fused else _in_parts)(normalization, maps)
     kept = normalization.momentum
-    for moving, new in (
-        (normalization.moving_mean, mean),
-        (normalization.moving_variance, variance),
-    ):
-        moving.assign(moving * kept + new * (1 - kept))
+    moving = normalization.moving_mean, normalization.moving_variance
+    for old, new in zip(moving, (mean, variance), strict=True):
+        old.assign(old * kept + new * (1 - kept))
     return [unfused(ops.cast(y, normalization.compute_dtype)) for y in outputs]
 
 

@@ -36,11 +36,11 @@ def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> 
                 "A first layer with `trainable_sigma=True` needs images of a known "
                 "size. Received: images of an unknown size"
             )
-        nodes = _grid.sampling_nodes(pixels, points, step, boundary, initial, 4)
-        dtype = single_or_double(sigma.dtype)
-        distances, values = (ops.convert_to_tensor(x, dtype) for x in nodes)
-        weights = _grid.gaussian(distances, ops.cast(sigma, dtype), ops)
-        return ops.matmul(weights, values)
+        spacing, count = _grid.nodes(points, step, initial, growth=4)
+        how = step / spacing, sigma / spacing, "zero", single_or_double(sigma.dtype)
+        smooth = resampling(count, points, *how)
+        spline = _grid.sampling(pixels, count, spacing, 0.0, boundary)
+        return ops.matmul(smooth, ops.convert_to_tensor(spline, smooth.dtype))
     if isinstance(pixels, int) and isinstance(points, int):
         return _grid.sampling(pixels, points, step, sigma, boundary)
     return _spline_values(_centered(points) * step, pixels, sigma, boundary)

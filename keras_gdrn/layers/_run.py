@@ -49,10 +49,9 @@ class Run:
         self.spatial = ops.shape(images)[1:-1]
         for call in self.plan.calls:
             self.values[call.output] = self._applied(call)
-        result = self.plan.result
-        value = self.values[result]
-        maps = result.is_map and not self.on_pixels
-        return self._at_pixels(value, result) if maps else value
+        value = self.values[self.plan.result]
+        gives_maps = self.plan.result.is_map and not self.on_pixels
+        return self._at_pixels(value, self.plan.result) if gives_maps else value
 
     def _applied(self, call: Call):
         if self.on_pixels or not call.maps or call.output.on_pixels:
@@ -63,24 +62,21 @@ class Run:
             return self._block(call)
         return self._any_layer(call)
 
-    def _ends(self, call: Call) -> tuple[list[Grid] | None, list[Grid]]:
-        """Grids of the input, `None` for pixels, and of the output."""
-        entering, leaving = call.inputs[0], call.output
-        grids = None if entering.on_pixels else self._grids(entering)
-        return grids, self._grids(leaving)
-
     def _grids(self, value: Value, groups: list[Group] | None = None) -> list[Grid]:
+        """Grids of a map, none for the pixels."""
+        if value.on_pixels:
+            return []
         return self.plan.grids(value, self.spatial, groups or self.plan.groups)
 
     def _convolution(self, call: Call):
-        layer, maps = call.layer, self.values[call.inputs[0]]
-        maps = self._convolved(layer, maps, *self._ends(call))
+        layer, ends = call.layer, map(self._grids, (call.inputs[0], call.output))
+        maps = self._convolved(layer, self.values[call.inputs[0]], *ends)
         return regularized(layer, [layer.activation(x) for x in maps])
 
     def _convolved(self, layer, maps, entering, leaving) -> list:
         """The convolution, with its bias, on each grid."""
         grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
-        if entering is None:
+        if not entering:
             images = ops.cast(maps, single_or_double(layer.compute_dtype))
             how = self.plan.groups, layer.boundary, layer.scale, layer.sigma
             smooth = self._sampled(images, grids, *how)
@@ -95,7 +91,8 @@ class Run:
         ]
 
     def _block(self, call: Call):
-        block, (entering, leaving) = call.layer, self._ends(call)
+        block = call.layer
+        entering, leaving = map(self._grids, (call.inputs[0], call.output))
         middle = self.plan.middles(call, leaving)
         maps = self.values[call.inputs[0]]
 

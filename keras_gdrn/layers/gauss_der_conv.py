@@ -25,11 +25,11 @@ _NUMBERS_AND_NAMES = (
     *("filters", "sigma", "order", "zero_order", "separable", "trainable_sigma"),
     *("boundary", "epsilon", "use_bias", "data_format"),
 )
-_OF_KERAS = (
-    *("activation", "kernel_initializer", "bias_initializer", "kernel_constraint"),
-    *("kernel_regularizer", "bias_regularizer", "activity_regularizer"),
-    "bias_constraint",
-)
+OPTIONS_OF_WEIGHTS = [
+    f"{role}_{kind}"
+    for role in ("kernel", "bias")
+    for kind in ("initializer", "regularizer", "constraint")
+]
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -202,7 +202,7 @@ class GaussDerConv(keras.layers.Layer):
     def get_config(self):
         config = super().get_config()
         config |= {name: getattr(self, name) for name in _NUMBERS_AND_NAMES}
-        for name in _OF_KERAS:
+        for name in ("activation", *OPTIONS_OF_WEIGHTS, "activity_regularizer"):
             serialize = getattr(keras, f"{name.split('_')[-1]}s").serialize
             config[name] = serialize(getattr(self, name))
         return config

@@ -6,18 +6,10 @@ from keras import ops
 from keras_gdrn.layers._arguments import cloned
 from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._residual import residual
-from keras_gdrn.layers.gauss_der_conv import GaussDerConv
+from keras_gdrn.layers.gauss_der_conv import OPTIONS_OF_WEIGHTS, GaussDerConv
 
 _PROJECTIONS = {1: keras.layers.Conv1D, 2: keras.layers.Conv2D, 3: keras.layers.Conv3D}
-_SHARED_WITH_PROJECTION = (
-    "use_bias",
-    "kernel_initializer",
-    "bias_initializer",
-    "kernel_regularizer",
-    "bias_regularizer",
-    "kernel_constraint",
-    "bias_constraint",
-)
+_SHARED_WITH_PROJECTION = ["use_bias", *OPTIONS_OF_WEIGHTS]
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")

@@ -80,12 +80,10 @@ class ScaleChannels(keras.layers.Layer):
             )
         self.network = network
         self.sigma0 = _checked_scales(sigma0)
+        given = {"density": density, "receptive_field": receptive_field}
         self.density, self.receptive_field = (
             value if value is None else check_positive(name, value)
-            for name, value in (
-                ("density", density),
-                ("receptive_field", receptive_field),
-            )
+            for name, value in given.items()
         )
         if any(isinstance(layer, ScaleChannels) for layer in network._flatten_layers()):
             raise ValueError(
@@ -112,7 +110,9 @@ class ScaleChannels(keras.layers.Layer):
         outputs = Run(self.plan, training)(ops.convert_to_tensor(inputs))
         if isinstance(outputs, list):
             return ops.stack(outputs, axis=1)
-        return _scales_apart(outputs, len(self.sigma0))
+        # -1 stands for the batch: the other sizes are known from the network.
+        outputs = ops.reshape(outputs, (len(self.sigma0), -1, *ops.shape(outputs)[1:]))
+        return ops.swapaxes(outputs, 0, 1)
 
     def _planned(self, input_shape: tuple) -> Plan:
         how = self.sigma0, self.density, self.receptive_field
@@ -167,12 +167,6 @@ class ScaleChannels(keras.layers.Layer):
             )
         network = keras.saving.deserialize_keras_object(config.pop("network"))
         return cls(network, **config)
-
-
-def _scales_apart(outputs, scales: int):
-    # -1 stands for the batch: the other sizes are known from the network.
-    outputs = ops.reshape(outputs, (scales, -1, *ops.shape(outputs)[1:]))
-    return ops.swapaxes(outputs, 0, 1)
 
 
 def _checked_scales(sigma0) -> tuple[float, ...]:

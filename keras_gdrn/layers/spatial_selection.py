@@ -2,11 +2,7 @@ import keras
 from keras import ops
 
 from keras_gdrn._checks import check_choice
-from keras_gdrn.layers._arguments import (
-    check_data_format,
-    check_options,
-    check_rank,
-)
+from keras_gdrn.layers._arguments import check_data_format, check_options, check_rank
 from keras_gdrn.layers._backends import maximum
 
 MODES = ("center", "max")
