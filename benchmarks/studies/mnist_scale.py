@@ -20,7 +20,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 from cards import origin
-from networks import spread
 
 from keras_gdrn.commands import errors_in_one_line, write_text
 from keras_gdrn.data import mnist_scale, rescale
@@ -102,7 +101,9 @@ def main() -> None:
         record = json.loads(file.read_text(encoding="utf-8"))
         errors.append(100 * record["error"])
         print(f"{file.stem}: {errors[-1]:.2f} % of errors", flush=True)
-    print(f"{len(errors)} realizations: {spread(errors)} % of errors")
+    deviation = np.std(errors, ddof=1) if len(errors) > 1 else 0.0
+    result = f"{np.mean(errors):.2f} ± {deviation:.2f}"
+    print(f"{len(errors)} realizations: {result} % of errors")
 
 
 if __name__ == "__main__":
