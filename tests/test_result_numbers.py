@@ -206,3 +206,19 @@ def test_windows_and_density():
     }
     assert {*stated} == {*known}
     assert all(agrees(stated[key], np.mean(known[key])) for key in known)
+
+
+@pytest.mark.parametrize(("column", "augmented"), [(1, ""), (2, "-augmented")])
+def test_mnist_scale(column, augmented):
+    """Mean and standard deviation of six realizations."""
+    found = (RESULTS / "mnist_scale").glob(f"realization-[0-5]{augmented}.json")
+    runs = [json.loads(file.read_text(encoding="utf-8")) for file in found]
+    errors = [100 * run["error"] for run in runs]
+    assert len(errors) == 6 and {run["split"] for run in runs} == {"test"}
+    (row,) = (
+        row
+        for _, *rows in tables("docs/results/mnist")
+        for row in rows
+        if row[0] == "four scale channels"
+    )
+    assert row[column] == f"{np.mean(errors):.2f} ± {np.std(errors, ddof=1):.2f}"
