@@ -8,7 +8,7 @@ from scipy.special import ive
 from keras_gdrn._checks import check_epsilon, check_sigma
 
 # Gaussian tails below this are lost in float64 rounding and are not computed.
-_ROUNDING = 1e-17
+ROUNDING = 1e-17
 
 
 def central_difference(order: int) -> np.ndarray:
@@ -112,4 +112,4 @@ def support_radius(sigma: float) -> int:
     check_sigma(sigma)
     radius = math.ceil(10 * sigma) + 20
     tail = ive(np.arange(radius + 1), float(sigma) ** 2)
-    return int(np.count_nonzero(tail > _ROUNDING))
+    return int(np.count_nonzero(tail > ROUNDING))

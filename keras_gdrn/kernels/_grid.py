@@ -12,14 +12,13 @@ import numpy as np
 import scipy.sparse
 
 from keras_gdrn.kernels._axis import extended, read_only
-from keras_gdrn.kernels._discrete import central_difference
+from keras_gdrn.kernels._discrete import ROUNDING, central_difference
 
 # A value's influence on spline coefficients falls by a factor of 0.27 per pixel.
 _SPLINE_REACH = 30
 
 # Standard deviations from which on a Gaussian is below rounding.
 _GAUSSIAN_REACH = 9
-_ROUNDING = 1e-17
 
 
 @functools.lru_cache(maxsize=256)
@@ -49,7 +48,7 @@ def resampling(size: int, points: int, step: float, sigma: float, boundary: str)
     beyond = positions[-1] + _GAUSSIAN_REACH * sigma - (size - 1) / 2
     margin = max(math.ceil(beyond), 0)
     weights = gaussian(positions[:, None] - _centered(size + 2 * margin), sigma)
-    weights[weights < _ROUNDING] = 0
+    weights[weights < ROUNDING] = 0
     weights = scipy.sparse.csr_array(weights)
     return read_only(weights @ extended(size, margin, boundary))
 

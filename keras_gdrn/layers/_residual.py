@@ -37,5 +37,7 @@ def regularized(layer, maps: list) -> list:
     """The outputs of a layer, after the loss that Keras adds where it calls a layer."""
     if layer.activity_regularizer is not None:
         for x in maps:
-            layer.add_loss(layer.activity_regularizer(x))
+            loss = layer.activity_regularizer(x)
+            count = ops.cast(ops.shape(x)[0], loss.dtype)
+            layer.add_loss(ops.divide_no_nan(loss, count))
     return maps

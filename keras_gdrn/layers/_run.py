@@ -91,10 +91,9 @@ class Run:
         ]
 
     def _block(self, call: Call):
-        block = call.layer
+        block, maps = call.layer, self.values[call.inputs[0]]
         entering, leaving = map(self._grids, (call.inputs[0], call.output))
         middle = self.plan.middles(call, leaving)
-        maps = self.values[call.inputs[0]]
 
         def convolved(conv, maps):
             ends = (entering, middle) if conv is block.conv1 else (middle, leaving)

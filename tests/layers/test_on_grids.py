@@ -219,6 +219,20 @@ def test_a_score_is_of_the_image_alone():
     assert_near(numpy(together(images))[:, 2], numpy(alone(images))[:, 0], 1e-5)
 
 
+@pytest.mark.parametrize("selection", ("center", "max"))
+def test_activity_regularizer_is_of_the_activated_maps(selection):
+    shape, images = (15, 15, 2), drawn(2, 15, 15, 2)
+    options = {"activation": "relu", "activity_regularizer": "l2"}
+    conv = GaussDerConv(3, 1.0, **options)
+    apart = GaussDerConv(3, 1.0), layers.ReLU(), layers.ActivityRegularization(l2=0.01)
+    ours = built(network(shape, conv, selection=selection), shape)
+    theirs = built(network(shape, *apart, selection=selection), shape)
+    theirs.set_weights(ours.get_weights())
+    ours(images), theirs(images)
+    losses = [float(sum(layer.losses)) for layer in (ours, theirs)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5) and losses[0] > 0
+
+
 def test_inference_is_training_with_the_same_statistics():
     model = built(small(), (17, 17, 2))
     images = drawn(4, 17, 17, 2)
