@@ -82,9 +82,16 @@ def spline_response(sigma: float, fineness: int) -> np.ndarray:
 
 
 @functools.cache
-def derivative_stencils(indices: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    """Stencils of the differences `δ^α`, `(3, …, 3, len(indices))` up to order 2."""
-    along = [central_difference(a) for a in range(max(map(max, indices)) + 1)]
+def derivative_stencils(indices: tuple[tuple[int, ...], ...], blur=0.0) -> np.ndarray:
+    """Stencils of the differences `δ^α`, `(3, …, 3, len(indices))` up to order 2.
+
+    `blur` is a variance along the axes of order 0.
+    """
+    mean = np.array([blur / 2, 1 - blur, blur / 2]) if blur else np.ones(1)
+    along = [
+        mean,
+        *(central_difference(a) for a in range(1, max(map(max, indices)) + 1)),
+    ]
     size = max(map(len, along))
     along = [np.pad(stencil, (size - len(stencil)) // 2) for stencil in along]
     stencils = [

@@ -131,6 +131,17 @@ def _single_output(values: list, layer) -> Any:
     return values[0]
 
 
+def maps_with_peaks(calls: list[Call]) -> set[Value]:
+    """Last maps before a score of all positions, such as a maximum."""
+    found: set[Value] = set()
+    for call in reversed(calls):
+        central = call.selects and call.layer.mode == "center"
+        ends = not (call.output.is_map or central)
+        if ends or (call.output in found and not call.convolutions):
+            found.update(value for value in call.maps if value.on_grid)
+    return found
+
+
 def is_derivative_layer(layer) -> bool:
     """Whether it is a Gaussian derivative layer, or of a subclass."""
     return isinstance(layer, tuple(_CONVOLUTIONS))

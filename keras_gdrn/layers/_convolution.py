@@ -9,6 +9,7 @@ least: in half precision, differences of rounded values would be off by up to 10
 """
 
 import itertools
+import math
 import operator
 from typing import Any
 
@@ -23,13 +24,16 @@ from keras_gdrn.layers._grid import Grid
 from keras_gdrn.layers._matrices import resampling, smoothing
 from keras_gdrn.layers._products import product_along, products, products_along
 
+# Variance that differences add to a kernel, over the squared step: between 1/3 and 1/6.
+BLUR = 1 / 4
+
 
 def smoothed(layer, x, entering: Grid, leaving: Grid, boundary: str):
     """A map at the scale of a layer, on another grid, which may be coarser."""
     x = _upcast(layer, x)
-    step, sigma = leaving.step / entering.step, layer.scale / entering.step
+    step, sigma = leaving.step / entering.step, narrowed(layer.scale, leaving.step)
     matrices = [
-        resampling(*ends, step, sigma, boundary, x.dtype)
+        resampling(*ends, step, sigma / entering.step, boundary, x.dtype)
         for ends in zip(entering.sizes, leaving.sizes, strict=True)
     ]
     return products_along(x, matrices)
@@ -51,17 +55,30 @@ def convolved_on_pixels(layer, x, scale: float = 1.0):
     return differences_combined(layer, products_along(x, matrices), sigma)
 
 
+def narrowed(sigma, step: float):
+    """The scale to smooth at before differences over a step, for σ with both.
+
+    A first difference blurs as much as a Gaussian of variance `step² / 3` does, a
+    second one of `step² / 6`.
+    """
+    if isinstance(sigma, float):
+        return math.sqrt(max(sigma**2 - BLUR * step**2, sigma**2 / 2))
+    variance = ops.square(sigma)
+    return ops.sqrt(ops.maximum(variance - BLUR * step**2, variance / 2))
+
+
 def _upcast(layer, x):
     return ops.cast(x, single_or_double(layer.compute_dtype))
 
 
-def differences_combined(layer, x, sigma):
+def differences_combined(layer, x, sigma, blur=0.0):
     """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin.
 
-    `sigma` is in steps between the points.
+    `sigma` is in steps between the points, and `blur` a variance that axes of order 0
+    lack.
     """
     jet = _jet(layer, sigma, x.dtype)
-    stencils = derivative_stencils(layer.indices)
+    stencils = derivative_stencils(layer.indices, blur)
     stencils = ops.convert_to_tensor(stencils, x.dtype)
     kernel = ops.tensordot(stencils, jet, axes=1)
     convolve = _depthwise_conv if layer.separable else _conv

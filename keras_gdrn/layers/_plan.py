@@ -24,6 +24,7 @@ from keras_gdrn.layers._calls import (
     Value,
     calls_of,
     is_derivative_layer,
+    maps_with_peaks,
 )
 from keras_gdrn.layers._grid import Grid, covering
 from keras_gdrn.layers._pointwise import acts_at_each_position
@@ -64,10 +65,9 @@ class Plan:
                 check_reach(reach, self._positions(call.maps[0]))
         if density is None:
             return
-        self._sigma = self._smallest_scales()
-        selections = [c for c in self.calls if c.maps and not c.output.is_map]
-        centered = all(c.selects and c.layer.mode == "center" for c in selections)
-        self.central = bool(receptive_field and centered and not self.result.is_map)
+        searched = maps_with_peaks(self.calls)
+        self._sigma = self._smallest_scales(searched)
+        self.central = bool(receptive_field) and not (searched or self.result.is_map)
         self.apart = [scales] if self.central else [(scale,) for scale in scales]
         self.groups = self._grouped()
         self._windows: dict[Value, Grid] = {}
@@ -209,8 +209,11 @@ class Plan:
         how = call.args, self.rank, self.channel_axis
         return acts_at_each_position(call.layer, *how)
 
-    def _smallest_scales(self) -> dict[Value, float]:
-        """The σ that limits the step of each map: the smallest from there on."""
+    def _smallest_scales(self, searched: set[Value]) -> dict[Value, float]:
+        """The σ that limits the step of each map: the smallest from there on.
+
+        Half of it for the last maps before a maximum, which lies between points.
+        """
         scales = dict.fromkeys([self.source, *(c.output for c in self.calls)], math.inf)
         for call in reversed(self.calls):
             limit = scales[call.output]
@@ -221,6 +224,8 @@ class Plan:
         for call in self.calls:
             if call.convolutions:
                 scales[call.output] = min(call.layer.sigma, scales[call.output])
+                if call.output in searched:
+                    scales[call.output] /= 2
             elif call.output.on_grid:
                 inputs = (value for value in call.maps if value.on_grid)
                 scales[call.output] = max(scales[value] for value in inputs)

@@ -14,7 +14,9 @@ from keras_gdrn.layers._backends import single_or_double
 from keras_gdrn.layers._batch_normalization import normalized_jointly
 from keras_gdrn.layers._calls import Call, Value, training_argument
 from keras_gdrn.layers._convolution import (
+    BLUR,
     differences_combined,
+    narrowed,
     smoothed,
     stencil_radius,
 )
@@ -78,7 +80,8 @@ class Run:
         grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
         if not entering:
             images = ops.cast(maps, single_or_double(layer.compute_dtype))
-            how = self.plan.groups, layer.boundary, layer.scale, layer.sigma
+            scales = (narrowed(x, grids[0].step) for x in (layer.scale, layer.sigma))
+            how = self.plan.groups, layer.boundary, *scales
             smooth = self._sampled(images, grids, *how)
         else:
             ends = zip(maps, entering, grids, strict=True)
@@ -86,7 +89,7 @@ class Run:
             edge = "symmetric" if self.plan.central else layer.boundary
             smooth = [smoothed(layer, x, a, b, edge) for x, a, b in ends]
         return [
-            differences_combined(layer, x, layer.scale / grid.step)
+            differences_combined(layer, x, layer.scale / grid.step, BLUR)
             for x, grid in zip(smooth, grids, strict=True)
         ]
 

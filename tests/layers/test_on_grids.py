@@ -1,18 +1,26 @@
 """`ScaleChannels`: one network on grids, whatever the layers in it."""
 
+import math
+
 import keras
 import numpy as np
 import pytest
 from keras import layers
 from scipy.ndimage import gaussian_filter1d
 
+from keras_gdrn import kernels
 from keras_gdrn.layers import (
     GaussDerConv,
     GaussDerResidualBlock,
     ScaleChannels,
     SpatialSelection,
 )
-from keras_gdrn.layers._convolution import differences_combined, smoothed
+from keras_gdrn.layers._convolution import (
+    BLUR,
+    differences_combined,
+    narrowed,
+    smoothed,
+)
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.models import (
     feature_extractor,
@@ -147,13 +155,45 @@ def test_a_layer_on_a_grid_is_a_gaussian_and_differences(mode, boundary, step):
     wide = np.pad(signal, [(0, 0), (40, 40), (0, 0)], mode=mode)
     fine = np.zeros((2, FINENESS * wide.shape[1], 2))
     fine[:, ::FINENESS] = wide * FINENESS
-    smooth = gaussian_filter1d(fine, 1.3 * FINENESS, axis=1, truncate=9)
+    narrow = math.sqrt(1.3**2 - leaving.step**2 / 4) * FINENESS
+    smooth = gaussian_filter1d(fine, narrow, axis=1, truncate=9)
     at = FINENESS * 45 + step * np.arange(-4, 5)
     ahead, here, behind = (smooth[:, at + k * step] for k in (1, 0, -1))
     sigma = 1.3 * FINENESS / step
     jet = sigma * (ahead - behind) / 2, sigma**2 * (ahead - 2 * here + behind)
     expected = sum(x @ c for x, c in zip(jet, numpy(layer.kernel), strict=True))
     assert_near(y, expected, 1e-5)
+
+
+def kernel_errors(density, corrected=True):
+    """Of each kernel of a layer with σ = 1 against the Gaussian derivative itself.
+
+    Differences of what smoothing makes of an impulse, by closed forms.
+    """
+    layer, step = GaussDerConv(1, 1.0, zero_order=True), 1 / density
+    layer.build((None, 9, 9, 1))
+    sigma = narrowed(1.0, step) if corrected else 1.0
+    points = step * np.arange(-9, 10)
+
+    def along(order, sigma, x):
+        factor = (1.0, -x / sigma**2, (x**2 - sigma**2) / sigma**4)[order]
+        return factor * np.exp(-(x**2) / (2 * sigma**2)) / sigma
+
+    smooth = np.outer(*[along(0, sigma, points)] * 2)[None, ..., None]
+    for k, alpha in enumerate(layer.indices):
+        jet = np.zeros(layer.kernel.shape)
+        jet[k] = 1 / kernels.multinomial(alpha)
+        layer.kernel.assign(jet)
+        found = differences_combined(layer, smooth, density, BLUR if corrected else 0)
+        exact = np.outer(*[along(order, 1.0, points[1:-1]) for order in alpha])
+        yield np.linalg.norm(numpy(found)[0, ..., 0] - exact) / np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize(("density", "most"), [(1.0, 0.2), (1.4, 0.09), (2.0, 0.04)])
+def test_kernels_on_a_grid_are_nearly_gaussian_derivatives(density, most):
+    """Differences blur; smoothing at the full σ would leave twice as large errors."""
+    assert max(kernel_errors(density)) < most
+    assert max(kernel_errors(density, corrected=False)) > 2 * most
 
 
 def test_whole_maps_end_as_their_layers_say_and_windows_do_not():

@@ -123,7 +123,7 @@ def test_images_with_fine_details(sigma0, tolerance):
     assert_close("rough", difference(large, scores(network, sigma0, small)), tolerance)
 
 
-@pytest.mark.parametrize(("density", "tolerance"), [(1.0, 0.12), (2.0, 0.05)])
+@pytest.mark.parametrize(("density", "tolerance"), [(1.0, 0.15), (2.0, 0.05)])
 def test_scaling_and_translation_together(density, tolerance):
     """Samples are fixed to the center of the image: a shift moves it between them."""
     shift = (3, -5)

@@ -36,7 +36,7 @@ LAYERS = [(0.5, "symmetric"), (1.0, "zero"), (4.0, "zero"), (4.0, "symmetric")]
 def test_layer(sigma0, boundary):
     """Of a coarse scale by a shift that is no multiple of the step of its grid."""
     layer = random_layer(SHAPE, boundary=boundary)
-    for channels, tolerance in ((ScaleChannels, 4e-3), (on_pixels, 2e-3)):
+    for channels, tolerance in ((ScaleChannels, 6e-3), (on_pixels, 2e-3)):
         maps = functools.partial(at_scale(layer, channels), sigma0)
         assert_translation_covariant(maps, IMAGE, tolerance=tolerance)
 
@@ -69,7 +69,7 @@ def test_max_selection_is_invariant(shift):
     """
     options = {"spatial_selection": "max", "boundary": "symmetric"}
     channel = random_channel(widths=(8, 8), **options)
-    for density, tolerance in ((1.0, 8e-2), (2.0, 3e-2)):
+    for density, tolerance in ((1.0, 3e-2), (2.0, 1e-2)):
         channels = functools.partial(ScaleChannels, density=density)
         score = functools.partial(at_scale(channel, channels), 1.0)
         assert_translation_invariant(
