@@ -179,7 +179,7 @@ def kernel_errors(density, corrected=True):
         factor = (1.0, -x / sigma**2, (x**2 - sigma**2) / sigma**4)[order]
         return factor * np.exp(-(x**2) / (2 * sigma**2)) / sigma
 
-    smooth = np.outer(*[along(0, sigma, points)] * 2)[None, ..., None]
+    smooth = np.outer(*[along(0, sigma, points)] * 2)[None, ..., None].astype("float32")
     for k, alpha in enumerate(layer.indices):
         jet = np.zeros(layer.kernel.shape)
         jet[k] = 1 / kernels.multinomial(alpha)
