@@ -210,10 +210,7 @@ class Plan:
         return acts_at_each_position(call.layer, *how)
 
     def _smallest_scales(self, searched: set[Value]) -> dict[Value, float]:
-        """The σ that limits the step of each map: the smallest from there on.
-
-        Half of it for the last maps before a maximum, which lies between points.
-        """
+        """The smallest σ from each map on; half of it where peaks are looked for."""
         scales = dict.fromkeys([self.source, *(c.output for c in self.calls)], math.inf)
         for call in reversed(self.calls):
             limit = scales[call.output]
