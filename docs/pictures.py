@@ -84,7 +84,7 @@ def digit(factor: float) -> np.ndarray:
 
 def laplacian(image: np.ndarray, sigma: float) -> np.ndarray:
     """`σ² (δ_xx + δ_yy) T * f`, scale-normalized."""
-    radius = kernels.support_radius(sigma)
+    radius = kernels.truncation_radius(sigma, 1e-9)
     smooth, second = (kernels.gaussian_derivative(sigma, a, radius) for a in (0, 2))
     return sum(
         correlate1d(correlate1d(image, a, 0, mode="constant"), b, 1, mode="constant")
@@ -100,7 +100,7 @@ def discretization() -> Figure:
         axes.plot(phase, phase**order * np.exp(-(phase**2) / 2), "k:", label="exact")
         for sigma in (2, 1, 0.5):
             on_pixels = phase[phase <= np.pi * sigma]
-            radius = kernels.support_radius(sigma)
+            radius = kernels.truncation_radius(sigma, 1e-9)
             kernel = kernels.gaussian_derivative(sigma, order, radius)
             pixels = np.arange(-radius, radius + 1)
             response = np.exp(1j * np.outer(on_pixels / sigma, pixels)) @ kernel

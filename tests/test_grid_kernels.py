@@ -7,6 +7,7 @@ from scipy.ndimage import convolve1d
 from keras_gdrn import kernels
 from keras_gdrn.kernels import _grid
 from keras_gdrn.kernels._axis import smoothing
+from keras_gdrn.kernels._discrete import support_radius
 
 
 def bell(x, width):
@@ -49,7 +50,7 @@ def test_mirror_image_lies_beyond_the_edge():
 @pytest.mark.parametrize("sigma", (0.6, 1.0, 1.9))
 def test_smoothing_is_a_correlation(leaving, sigma):
     line = np.random.default_rng(0).normal(size=21)
-    radius = kernels.support_radius(sigma)
+    radius = support_radius(sigma)
     kernel = kernels.discrete_gaussian(sigma, radius)
     wide = np.pad(line, 40, mode="symmetric")
     expected = convolve1d(wide, kernel, mode="constant")

@@ -13,6 +13,7 @@ from scipy.ndimage import correlate1d
 
 from keras_gdrn import kernels
 from keras_gdrn.kernels._axis import LONG_AXIS, Factors, few_coefficients, smoothing
+from keras_gdrn.kernels._discrete import support_radius
 from tests import _reference
 from tests._drawn import examples
 
@@ -38,7 +39,7 @@ def test_discrete_gaussian_is_pyscsps_with_unit_mass_and_variance(sigma):
     expected = discscsp.make1Ddiscgaussfilter(sigma, 1e-10)
     actual = kernels.discrete_gaussian(sigma, len(expected) // 2)
     np.testing.assert_allclose(actual, expected, rtol=1e-13)
-    radius = kernels.support_radius(sigma)
+    radius = support_radius(sigma)
     kernel = kernels.discrete_gaussian(sigma, radius)
     assert kernel.sum() == pytest.approx(1, abs=1e-13)
     assert kernel @ np.arange(-radius, radius + 1) ** 2 == pytest.approx(sigma**2)
@@ -52,7 +53,7 @@ def test_gaussian_derivative_is_pyscsps_and_has_its_fourier_response(sigma, orde
     actual = kernels.gaussian_derivative(sigma, order, 10)
     # Theirs is the response to an impulse, ours is the mask of a correlation.
     np.testing.assert_allclose(actual, expected[2:-2][::-1], rtol=1e-9, atol=1e-14)
-    radius = kernels.support_radius(sigma) + order
+    radius = support_radius(sigma) + order
     theta = np.linspace(-np.pi, np.pi, 41)
     waves = np.exp(1j * np.outer(theta, np.arange(-radius, radius + 1.0)))
     actual = waves @ kernels.gaussian_derivative(sigma, order, radius)
@@ -237,7 +238,7 @@ def test_multi_indices_come_by_order():
     [
         (lambda: kernels.discrete_gaussian(0, 3), "^`sigma`.*sigma=0$"),
         (lambda: kernels.discrete_gaussian("1", 1), "^`sigma`.*sigma='1'$"),
-        (lambda: kernels.support_radius(math.nan), "^`sigma`.*sigma=nan$"),
+        (lambda: support_radius(math.nan), "^`sigma`.*sigma=nan$"),
         (lambda: kernels.truncation_radius(1.0, 1), "^`epsilon`.*epsilon=1$"),
         (lambda: kernels.truncation_radius(1.0, True), "^`epsilon`.*epsilon=True$"),
         (lambda: kernels.truncation_radius(1.0, 0), "^`epsilon`.*epsilon=0$"),

@@ -13,7 +13,6 @@ from keras_gdrn.kernels._discrete import (
     central_difference,
     discrete_gaussian,
     gaussian_derivative,
-    support_radius,
     truncation_radius,
 )
 from keras_gdrn.kernels._jet import multi_indices, multinomial
@@ -26,6 +25,5 @@ __all__ = [
     "gaussian_derivative",
     "multi_indices",
     "multinomial",
-    "support_radius",
     "truncation_radius",
 ]

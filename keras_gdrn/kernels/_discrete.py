@@ -101,14 +101,7 @@ def truncation_radius(sigma: float, epsilon: float, dimensions: int = 1) -> int:
 
 
 def support_radius(sigma: float) -> int:
-    """Radius outside which `T(·; sigma)` vanishes to float64 rounding.
-
-    Args:
-        sigma: Standard deviation σ in pixels.
-
-    Returns:
-        The radius in pixels.
-    """
+    """Radius outside which `T(·; sigma)` vanishes to float64 rounding."""
     check_sigma(sigma)
     radius = math.ceil(10 * sigma) + 20
     tail = ive(np.arange(radius + 1), float(sigma) ** 2)

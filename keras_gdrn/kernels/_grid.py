@@ -87,11 +87,9 @@ def derivative_stencils(indices: tuple[tuple[int, ...], ...], blur=0.0) -> np.nd
 
     `blur` is a variance along the axes of order 0.
     """
-    mean = np.array([blur / 2, 1 - blur, blur / 2]) if blur else np.ones(1)
-    along = [
-        mean,
-        *(central_difference(a) for a in range(1, max(map(max, indices)) + 1)),
-    ]
+    along = [central_difference(a) for a in range(max(map(max, indices)) + 1)]
+    if blur:
+        along[0] = np.array([blur / 2, 1 - blur, blur / 2])
     size = max(map(len, along))
     along = [np.pad(stencil, (size - len(stencil)) // 2) for stencil in along]
     stencils = [

@@ -32,7 +32,13 @@ def unfused(x):
 
 def maximum(x, axis: int | tuple[int, ...]):
     """The largest values along axes; NaN stays NaN, and the batch may be empty."""
-    largest = _largest(x, axis)
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        # Without an initial value, at which `check_numerics` would stop.
+        largest = tf.reduce_max(x, axis=axis)
+    else:
+        largest = ops.max(x, axis=axis, initial=-math.inf)  # also of an empty batch
     # XLA's maximum on a CPU loses NaN: a network that has diverged would go unnoticed.
     # By a mean, as LiteRT cannot quantize a tensor that is always zero.
     mean = ops.mean(ops.cast(x, single_or_double(x.dtype)), axis=axis)
@@ -42,12 +48,3 @@ def maximum(x, axis: int | tuple[int, ...]):
 def lowest(dtype) -> float:
     """About the lowest finite number, as `check_numerics` stops at infinite ones."""
     return -6.55e4 if keras.backend.standardize_dtype(dtype) == "float16" else -3.38e38
-
-
-def _largest(x, axis):
-    if keras.backend.backend() != "tensorflow":
-        return ops.max(x, axis=axis, initial=-math.inf)  # also of an empty batch
-    import tensorflow as tf
-
-    # Without the initial value, at which `check_numerics` would stop.
-    return tf.reduce_max(x, axis=axis)

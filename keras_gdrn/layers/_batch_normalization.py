@@ -21,9 +21,10 @@ def batch_normalization(name: str | None = None, dtype=None):
 
 def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
     """Keras' batch normalization, with the statistics of all maps together."""
-    fused = fuses(normalization, maps[0])
+    renormalizes = getattr(normalization, "renorm", False)  # since Keras 3.14
+    fused = fuses(normalization, maps[0]) and not renormalizes
     # On JAX, Keras takes two passes over a map for the statistics.
-    on_jax = keras.backend.backend() == "jax" and not _renormalizes(normalization)
+    on_jax = keras.backend.backend() == "jax" and not renormalizes
     by_keras = len(maps) == 1 and not fused and not on_jax
     if by_keras or not (training and normalization.trainable):
         return [unfused(normalization(x, training=training)) for x in maps]
@@ -44,12 +45,7 @@ def fuses(normalization, x) -> bool:
         and normalization.center
         and keras.backend.standardize_dtype(normalization.gamma.dtype) == "float32"
         and not normalization.synchronized
-        and not _renormalizes(normalization)
     )
-
-
-def _renormalizes(normalization) -> bool:
-    return getattr(normalization, "renorm", False)  # since Keras 3.14
 
 
 def _fused(normalization, maps: list) -> tuple[list, Any, Any]:

@@ -17,9 +17,7 @@ from keras_gdrn.layers._backends import single_or_double
 _FINENESS = 256
 
 
-def smoothing(
-    entering, leaving, sigma, dtype, boundary="symmetric", initial=0.0
-) -> Any:
+def smoothing(entering, leaving, sigma, dtype, boundary="symmetric", initial=0.0):
     """As `kernels._axis.smoothing`, for a learned σ from its `initial` value."""
     if isinstance(entering, int) and isinstance(sigma, float):
         return _axis.smoothing(entering, leaving, sigma, boundary)

@@ -20,17 +20,9 @@ def residual(block, maps, skip, convolved: Callable, training: bool | None) -> l
     y = regularized(block.conv2, convolved(block.conv2, y))
     y = normalized_jointly(block.bn2, y, training)
     if block.projection is not None:
-        skip = [_projected(block.projection, x) for x in skip]
+        skip = [unfused(block.projection(x)) for x in skip]
         skip = normalized_jointly(block.projection_bn, skip, training)
     return [block.activation(a + b) for a, b in zip(y, skip, strict=True)]
-
-
-def _projected(projection, x):
-    """The 1×…×1 convolution, also of an empty batch, which TensorFlow's refuses."""
-    kernel = ops.reshape(projection.kernel, projection.kernel.shape[-2:])
-    y = ops.matmul(x, ops.cast(kernel, x.dtype))
-    bias = projection.bias
-    return unfused(y if bias is None else y + ops.cast(bias, y.dtype))
 
 
 def regularized(layer, maps: list) -> list:

@@ -187,13 +187,6 @@ class GaussDerConv(keras.layers.Layer):
         maps = [convolved_on_pixels(self, part, scale) for part, scale in ends]
         return ops.concatenate(maps) if len(maps) > 1 else maps[0]
 
-    def quantize(self, mode=None, **kwargs):
-        # `Model.quantize` makes this a warning, and goes on with the other layers.
-        raise NotImplementedError(
-            f"`{type(self).__name__}` cannot be quantized: {self.name!r} stays in "
-            f"{self.compute_dtype}. Received: mode={mode!r}"
-        )
-
     def compute_output_shape(self, input_shape):
         if self.data_format == "channels_last":
             return (*input_shape[:-1], self.filters)

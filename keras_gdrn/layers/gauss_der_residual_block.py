@@ -8,7 +8,6 @@ from keras_gdrn.layers._batch_normalization import batch_normalization
 from keras_gdrn.layers._residual import residual
 from keras_gdrn.layers.gauss_der_conv import OPTIONS_OF_WEIGHTS, GaussDerConv
 
-_PROJECTIONS = {1: keras.layers.Conv1D, 2: keras.layers.Conv2D, 3: keras.layers.Conv3D}
 _SHARED_WITH_PROJECTION = ["use_bias", *OPTIONS_OF_WEIGHTS]
 
 
@@ -93,13 +92,8 @@ class GaussDerResidualBlock(keras.layers.Layer):
         if channels != self.filters:
             options = {n: getattr(self.conv1, n) for n in _SHARED_WITH_PROJECTION}
             options["kernel_initializer"] = cloned(self.conv1.kernel_initializer)
-            self.projection = _PROJECTIONS[len(input_shape) - 2](
-                self.filters,
-                1,
-                data_format="channels_last",
-                name="projection",
-                dtype=self.dtype_policy,
-                **options,
+            self.projection = keras.layers.Dense(  # of the channels at each position
+                self.filters, name="projection", dtype=self.dtype_policy, **options
             )
             self.projection_bn = batch_normalization("projection_bn", self.dtype_policy)
             self.projection.build((*positions, channels))

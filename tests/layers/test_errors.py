@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 
 import keras
 import numpy as np
@@ -66,11 +67,16 @@ def test_dtypes_are_refused(layer):
 
 
 def test_quantization():
-    """`Model.quantize` warns of this error, and goes on."""
-    layer = GaussDerConv(**CONVOLUTION, name="first")
-    layer.build((None, 8, 8, 3))
-    with pytest.raises(NotImplementedError, match=r"'first' stays .* mode='int8'"):
-        layer.quantize("int8")
+    """`Model.quantize` warns, and takes the dense layers alone."""
+    image = keras.Input((8, 8, 3))
+    block = GaussDerResidualBlock(4, 1.0)
+    model = keras.Model(image, block(image))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model.quantize("int8")
+    assert any("GaussDerConv does not have a `quantize`" in str(w) for w in seen)
+    assert block.projection.dtype_policy.name == "int8_from_float32"
+    assert np.isfinite(model.predict(np.ones((2, 8, 8, 3)), verbose=0)).all()
 
 
 NEITHER = "has no argument `{}`."

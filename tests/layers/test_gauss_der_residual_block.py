@@ -96,7 +96,7 @@ def test_is_the_equation(filters, training):
     skip = x
     if filters != 3:
         kernel, bias = layer.projection.kernel.numpy(), layer.projection.bias.numpy()
-        skip = normalized(layer.projection_bn, x @ kernel[0, 0] + bias, training)
+        skip = normalized(layer.projection_bn, x @ kernel + bias, training)
     else:
         assert layer.projection is None
     assert_close(layer(x, training=training), np.maximum(skip + y, 0))

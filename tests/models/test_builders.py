@@ -115,7 +115,7 @@ def test_names_and_channels_last_whatever_keras_is_set_to():
     shapes = {weight.path: weight.shape for weight in model.weights}
     assert len(shapes) == len(model.weights)
     assert shapes["stem_conv/kernel"] == (5, 3, 4)
-    assert shapes["block2/projection/kernel"] == (1, 1, 4, 6)
+    assert shapes["block2/projection/kernel"] == (4, 6)
     others = ("stem_bn/gamma", "block1/conv1/kernel", "block1/bn2/gamma")
     assert {*others, "block2/projection_bn/beta", "head/bias"} <= set(shapes)
     plain = scale_channel(**CHANNEL, residual=False)
