@@ -5,11 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-# What does not stand on tf.data runs on the other backends too; training on JAX as well.
-ON_ALL := tests/layers tests/models tests/theory
-ON_TORCH := tests/layers tests/theory tests/test_conformance.py
-ON_JAX := tests/test_conformance.py $(ON_ALL) tests/evaluation tests/visualization tests/training/test_fit.py \
-	tests/training/test_killed.py
+# What backends do differently: layers, and training on JAX.
+ON_TORCH := tests/test_conformance.py tests/layers tests/theory
+ON_JAX := $(ON_TORCH) tests/training/test_fit.py
 
 # For daily work: the core and the files around it, without what is marked as slow.
 FAST := tests/test_kernels.py tests/test_docs.py tests/test_packaging.py tests/data \

@@ -80,7 +80,8 @@ def test_residual_block(options, factor):
     assert_scale_covariant(block, IMAGE, sigma0=2.0, factor=factor, tolerance=6e-3)
 
 
-@pytest.mark.parametrize("sigma0", cases(CHANNEL, [1.0]))
+@pytest.mark.seen_on_tensorflow("its layers are tested here")
+@pytest.mark.parametrize("sigma0", CHANNEL)
 def test_channel_of_18_layers(sigma0):
     size, tolerance = CHANNEL[sigma0]
     channel = at_scale(feature_maps(random_channel()))

@@ -51,6 +51,7 @@ def test_dimensions(dimensions):
     )
 
 
+@pytest.mark.seen_on_tensorflow("its layers are tested here")
 def test_channel_of_18_layers():
     """The closer, the more samples there are in each σ."""
     network, sizes = feature_maps(random_channel()), {"size": 111, "crop": 16}
