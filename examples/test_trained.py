@@ -1,0 +1,80 @@
+"""Tests the trained networks that come with the package, and renews their cards.
+
+    python examples/test_trained.py digits mnist --data-dir ~/tensorflow_datasets
+    python examples/test_trained.py cifar10 --limit 200 --dry-run
+
+Each network is tested as it runs now: on objects of nine sizes, in the center, and at
+the size of its training on images that are shifted along both axes. As many test images
+are taken as its card tells of.
+"""
+
+import argparse
+import dataclasses
+import os
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from keras_gdrn import models
+from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
+from keras_gdrn.evaluation import scale_generalization, shift_accuracies
+from keras_gdrn.models._card import write_card
+
+FOLDER = Path(models.__file__).parent / "trained"
+SHIFTS = (0, 4, 8, 12)  # pixels along both axes
+CANVAS = {"cifar10": 96}  # other networks see no more than the data set's canvas
+NAMES = [
+    *("digits", "mnist", "fashion_mnist", "cifar10"),
+    *("digits_anywhere", "cifar10_anywhere"),
+]
+
+
+def tested(name: str, images: int, shift_images: int, data_dir) -> tuple[dict, dict]:
+    """Accuracies of a trained network by size factor, and by shift."""
+    data = name.removesuffix("_anywhere")
+    model = models.from_preset(name)
+    *sides, channels = model.input_shape[1:]
+    side = max(CANVAS.get(name, 0), DATASETS[data].test_canvas, *sides)
+    model = models.with_input_shape(model, (side, side, channels))
+    how = {"canvas": side, "limit": images, "batch_size": 25, "data_dir": data_dir}
+    tests = {factor: rescaled(data, "test", factor, **how) for factor in SIZE_FACTORS}
+    found = scale_generalization(model, tests)
+    around = {"canvas": side + 2 * max(SHIFTS), "limit": shift_images}
+    moved = rescaled_arrays(data, "test", **around, data_dir=data_dir)
+    pairs = zip(found.factors, found.accuracies, strict=True)
+    by_size = {f"{factor:.4g}": round(float(share), 4) for factor, share in pairs}
+    by_shift = shift_accuracies(model, *moved, SHIFTS)
+    return by_size, {str(by): round(share, 4) for by, share in by_shift.items()}
+
+
+@errors_in_one_line()
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("names", nargs="+", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    add("--limit", type=positive(int), help="test images; by default the card's")
+    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--dry-run", action="store_true", help="print the card, and leave it as it is")
+    options = parser.parse_args()
+    for name in options.names:
+        card = models.list_presets()[name]
+        counts = card.test_images, card.shift_images
+        images, shifted = (min(options.limit or n, n) for n in counts)
+        by_size, by_shift = tested(name, images, shifted, options.data_dir)
+        card = dataclasses.replace(
+            card,
+            accuracy=by_size,
+            test_images=images,
+            shift_accuracy=by_shift,
+            shift_images=shifted,
+        )
+        print(card.markdown(name))
+        if not options.dry_run:
+            write_card(card, FOLDER / name, name)
+
+
+if __name__ == "__main__":
+    main()
