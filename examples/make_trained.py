@@ -3,9 +3,8 @@
     python examples/make_trained.py runs/mnist-small mnist
     python examples/make_trained.py runs/digits-small digits --out /tmp/trained
 
-The run is a folder of `paper/reproduce.py`; NAME is the architecture, which must be the
-run's. The accuracies are those of the run; only the accuracy on images shifted off the
-center is measured here.
+The run is a folder of `paper/reproduce.py`, and NAME the data set. The accuracies are
+those of the run; only the accuracy on images shifted off the center is measured here.
 """
 
 import argparse
@@ -29,6 +28,7 @@ DATA = {
     "digits": "scikit-learn's handwritten digits of 8×8 pixels, enlarged to 20×20; the "
     "first 1000 to train on, the last 797 to test on",
     "mnist": "MNIST: 60 000 images to train on, 10 000 to test on",
+    "fashion_mnist": "Fashion-MNIST: 60 000 images to train on, 10 000 to test on",
     "cifar10": "CIFAR-10, a copy whose images had been compressed by JPEG: 50 000 to "
     "train on, 10 000 to test on",
 }
@@ -38,6 +38,8 @@ LIMITS = {
         "Digits that are more than a few pixels off the center of the image, several "
         "in one image, dark ones on a bright ground, and sizes beyond those above.",
     ),
+    "fashion_mnist": "Photographs; clothes that are more than a few pixels off the "
+    "center of the image, dark ones on a bright ground, and sizes beyond those above.",
     "cifar10": "Photographs of anything else than the ten classes, objects more than a "
     "few pixels off the center of the image or of other sizes than those above, and "
     "any use that depends on the answer.",
@@ -57,10 +59,8 @@ def main() -> None:
     options = parser.parse_args()
     name, info = options.name, DATASETS[options.name]
     record = json.loads((options.run / "results.json").read_text(encoding="utf-8"))
-    trained = keras.models.load_model(options.run / "model.keras", compile=False)
+    model = keras.models.load_model(options.run / "model.keras", compile=False)
     size = info.unit * info.image_shape[0]
-    model = models.architecture(name)
-    model.set_weights(trained.get_weights())
     known = models.Preprocess(info.class_names, size, info.extension)
     model = models.with_preprocess(model, known)
     height, width, channels = model.input_shape[1:]

@@ -41,7 +41,8 @@ def maximum(x, axis: int | tuple[int, ...]):
         largest = ops.max(x, axis=axis, initial=-math.inf)  # also of an empty batch
     # XLA's maximum on a CPU loses NaN: a network that has diverged would go unnoticed.
     # By a mean, as LiteRT cannot quantize a tensor that is always zero.
-    mean = ops.mean(ops.cast(x, single_or_double(x.dtype)), axis=axis)
+    values = ops.stop_gradient(ops.cast(x, single_or_double(x.dtype)))
+    mean = ops.mean(values, axis=axis)
     return ops.where(ops.isnan(mean), ops.cast(mean, x.dtype), largest)
 
 

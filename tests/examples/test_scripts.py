@@ -95,10 +95,9 @@ def test_a_look_inside(paper, main, small, tmp_path, monkeypatch):
 def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch):
     """`from_preset` loads it."""
     module = script("make_trained")
-    narrow = functools.partial(architecture, widths=(2, 2), sigma0=(1.0,))
-    monkeypatch.setattr(module.models, "architecture", narrow)
     monkeypatch.setattr(module, "SHIFT_IMAGES", 3)
-    expected, run = narrow("digits"), tmp_path / "run"
+    expected = architecture("digits", widths=(2, 2), sigma0=(1.0,))
+    run = tmp_path / "run"
     run.mkdir()
     expected.save(run / "model.keras")
     record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
