@@ -24,7 +24,6 @@ GIVEN = {
     "examples/paper/show_datasets.py": ["--dataset", "digits", "--out", "file/below"],
     "examples/predict.py": ["file/below", "file"],
     "examples/segment.py": ["--tests", "-1"],
-    "examples/test_trained.py": ["digits", "--limit", "0"],
     "tuning/search.py": ["--factors", "1", "--out", "file/below"],
     "benchmarks/studies/covariance.py": ["scores", "--network", "file/below"],
     "benchmarks/gpu/bound.py": ["--largest", "0"],
@@ -38,6 +37,7 @@ GIVEN = {
     "benchmarks/studies/natural_peers.py": ["file/below", "digits"],
     "benchmarks/run.py": ["one"],
     "benchmarks/studies/stir.py": ["--out", "file/below"],
+    "benchmarks/studies/trained.py": ["digits", "--limit", "0"],
 }
 
 

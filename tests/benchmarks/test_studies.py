@@ -15,7 +15,8 @@ import pytest
 
 from keras_gdrn.data import SIZE_FACTORS, STIR_SCENARIOS, rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
-from keras_gdrn.models import from_preset
+from keras_gdrn.models import from_preset, list_presets
+from keras_gdrn.models._card import read_card
 from keras_gdrn.training import Augmentation
 from keras_gdrn.training._augment import splines
 from keras_gdrn.tuning import parameters
@@ -294,6 +295,28 @@ def test_densities_and_windows_are_compared(studies, tmp_path, monkeypatch):
         ("1/1.5", 1),
     ]
     assert all(len(run["accuracies"]) == 2 for run in runs)
+
+
+def test_a_card_is_renewed(studies, tmp_path, monkeypatch):
+    module = studies("trained")
+    monkeypatch.setattr(module, "SIZE_FACTORS", (1.0, 2.0))
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    (tmp_path / "digits").mkdir()
+    command = ["trained.py", "digits", "--limit", "3"]
+    monkeypatch.setattr("sys.argv", [*command, "--dry-run"])
+    module.main()
+    assert not list(tmp_path.rglob("*.json"))
+    monkeypatch.setattr("sys.argv", command)
+    module.main()
+    card, before = read_card(tmp_path / "digits"), list_presets()["digits"]
+    model = from_preset("digits", input_shape=(40, 40, 1))
+    for factor, name in ((1.0, "1"), (2.0, "2")):
+        images, labels = rescaled_arrays("digits", "test", factor, canvas=40, limit=3)
+        right = model.predict(images, verbose=0).argmax(axis=-1) == labels
+        assert card.accuracy[name] == pytest.approx(right.mean(), abs=1e-3)
+    assert list(card.shift_accuracy) == [*"048", "12"]
+    assert (card.test_images, card.shift_images) == (3, 3)
+    assert (card.command, card.sha256) == (before.command, before.sha256)
 
 
 @pytest.mark.parametrize("augment", [[], ["--augment"]])

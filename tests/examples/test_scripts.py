@@ -12,7 +12,6 @@ from scipy.special import logit
 
 from keras_gdrn.data import Shape, random_scenes, rescaled_arrays
 from keras_gdrn.models import _from_preset, architecture, from_preset
-from keras_gdrn.models._card import read_card
 from tests._commands import cells
 
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
@@ -118,25 +117,6 @@ def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch):
     assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
     assert loaded.get_layer("preprocess").object_size == 20
     np.testing.assert_equal(loaded.get_weights(), expected.get_weights())
-
-
-def test_a_card_is_renewed(script, main, tmp_path, monkeypatch):
-    module = script("test_trained")
-    monkeypatch.setattr(module, "SIZE_FACTORS", (1.0, 2.0))
-    monkeypatch.setattr(module, "FOLDER", tmp_path)
-    (tmp_path / "digits").mkdir()
-    main(module, "digits", "--limit", 3, "--dry-run")
-    assert not list(tmp_path.rglob("*.json"))
-    main(module, "digits", "--limit", 3)
-    card, before = read_card(tmp_path / "digits"), _from_preset.list_presets()["digits"]
-    model = from_preset("digits", input_shape=(40, 40, 1))
-    for factor, name in ((1.0, "1"), (2.0, "2")):
-        images, labels = rescaled_arrays("digits", "test", factor, canvas=40, limit=3)
-        right = model.predict(images, verbose=0).argmax(axis=-1) == labels
-        assert card.accuracy[name] == pytest.approx(right.mean(), abs=1e-3)
-    assert list(card.shift_accuracy) == [*"048", "12"]
-    assert (card.test_images, card.shift_images) == (3, 3)
-    assert (card.command, card.sha256) == (before.command, before.sha256)
 
 
 def test_objects_are_read_from_perfect_scores(script):

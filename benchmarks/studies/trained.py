@@ -1,7 +1,7 @@
 """Tests the trained networks that come with the package, and renews their cards.
 
-    python examples/test_trained.py digits mnist --data-dir ~/tensorflow_datasets
-    python examples/test_trained.py cifar10 --limit 200 --dry-run
+    python benchmarks/studies/trained.py digits mnist --data-dir ~/tensorflow_datasets
+    python benchmarks/studies/trained.py cifar10 --limit 200 --dry-run
 
 Each network is tested as it runs now: on objects of nine sizes, in the center, and at
 the size of its training on images that are shifted along both axes. As many test images
