@@ -5,9 +5,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-# What backends do differently: layers, and training on JAX.
+# What backends do differently: layers; on JAX precision and training too. JAX compiles
+# each operation of the theory's tests for each shape, which takes it minutes.
 ON_TORCH := tests/test_conformance.py tests/layers tests/theory
-ON_JAX := $(ON_TORCH) tests/training/test_fit.py
+ON_JAX := tests/test_conformance.py tests/layers tests/theory/test_bfloat16_precision.py \
+	tests/training/test_fit.py
 
 # For daily work: the core and the files around it, without what is marked as slow.
 FAST := tests/test_kernels.py tests/test_docs.py tests/test_packaging.py tests/data \
@@ -60,6 +62,8 @@ lint: $(INSTALLED)
 endurance: $(INSTALLED)
 	KERAS_BACKEND=tensorflow $(BIN)/python -m pytest -m endurance
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -m endurance tests/training/test_killed.py
+	KERAS_BACKEND=jax $(BIN)/python -m pytest tests/theory tests/models tests/evaluation \
+		tests/visualization tests/training/test_killed.py
 
 docs: $(INSTALLED)
 	rm -rf build/docs
