@@ -20,10 +20,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 from cards import origin
+from trained import SHIFTS, tested
 
 from keras_gdrn.commands import errors_in_one_line, positive
-from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays
-from keras_gdrn.evaluation import scale_generalization, shift_accuracies
+from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled
 from keras_gdrn.layers import ScaleChannels
 from keras_gdrn.models import (
     Card,
@@ -31,12 +31,10 @@ from keras_gdrn.models import (
     list_presets,
     only_layer,
     save_to_preset,
-    with_input_shape,
 )
 from keras_gdrn.training import RECIPES, Augmentation, Recipe, Stage, train_in_stages
 from keras_gdrn.visualization import markdown_table, size_label
 
-SHIFTS = (0, 4, 8, 12)  # pixels along both axes
 AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 
@@ -70,23 +68,6 @@ def trained(options) -> keras.Model:
     return train_in_stages(model, stages, images, **out)
 
 
-def tested(model: keras.Model, options) -> tuple[dict, dict, int]:
-    """Accuracies by size factor and by shift, and the number of images of each."""
-    name, info = options.name, DATASETS[options.name]
-    where = {"limit": options.test_limit, "data_dir": options.data_dir}
-    side = max(info.test_canvas, model.input_shape[1])
-    model = with_input_shape(model, (side, side, model.input_shape[-1]))
-    how = {"canvas": side, "batch_size": 25, **where}
-    tests = {factor: rescaled(name, "test", factor, **how) for factor in SIZE_FACTORS}
-    found = scale_generalization(model, tests)
-    by_size = dict(zip(map(float, found.factors), found.accuracies, strict=True))
-    images, labels = rescaled_arrays(
-        name, "test", canvas=side + 2 * max(SHIFTS), **where
-    )
-    by_shift = shift_accuracies(model, images, labels, SHIFTS)
-    return by_size, by_shift, len(labels)
-
-
 def save(
     model: keras.Model, by_size: dict, by_shift: dict, count: int, options
 ) -> Path:
@@ -97,10 +78,10 @@ def save(
         license=before.license,
         command=f"{' '.join(['python', *sys.argv])} (seed {options.seed}), from: "
         f"{before.command}",
-        accuracy={f"{f:.4g}": round(float(a), 4) for f, a in by_size.items()},
+        accuracy=by_size,
         test_images=count,
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
-        shift_accuracy={str(by): round(a, 4) for by, a in by_shift.items()},
+        shift_accuracy=by_shift,
         shift_images=count,
         limits=f"As `{options.name}`, but that the object may be at any position."
         if options.selection == "max"
@@ -148,10 +129,12 @@ def main() -> None:
         "changed": from_preset(options.name, **changed),
         "trained further": trained(options),
     }
+    count = min(options.test_limit, DATASETS[options.name].size("test"))
+    how = count, count, options.data_dir
     sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
     rows = [["network", *sizes, *shifts]]
     for name, model in networks.items():
-        by_size, by_shift, count = tested(model, options)
+        by_size, by_shift = tested(model, options.name, *how)
         shares = (*by_size.values(), *by_shift.values())
         rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
     folder = save(model, by_size, by_shift, count, options)

@@ -30,12 +30,12 @@ NAMES = [
 ]
 
 
-def tested(name: str, images: int, shift_images: int, data_dir) -> tuple[dict, dict]:
-    """Accuracies of a trained network by size factor, and by shift."""
-    data = name.removesuffix("_anywhere")
-    model = models.from_preset(name)
+def tested(
+    model, data: str, images: int, shift_images: int, data_dir, canvas: int = 0
+) -> tuple[dict, dict]:
+    """Accuracies of a network by size factor, and by shift, as they are on its card."""
     *sides, channels = model.input_shape[1:]
-    side = max(CANVAS.get(name, 0), DATASETS[data].test_canvas, *sides)
+    side = max(canvas, DATASETS[data].test_canvas, *sides)
     model = models.with_input_shape(model, (side, side, channels))
     how = {"canvas": side, "limit": images, "batch_size": 25, "data_dir": data_dir}
     tests = {factor: rescaled(data, "test", factor, **how) for factor in SIZE_FACTORS}
@@ -63,7 +63,9 @@ def main() -> None:
         card = models.list_presets()[name]
         counts = card.test_images, card.shift_images
         images, shifted = (min(options.limit or n, n) for n in counts)
-        by_size, by_shift = tested(name, images, shifted, options.data_dir)
+        model, data = models.from_preset(name), name.removesuffix("_anywhere")
+        how = images, shifted, options.data_dir, CANVAS.get(name, 0)
+        by_size, by_shift = tested(model, data, *how)
         card = dataclasses.replace(
             card,
             accuracy=by_size,
