@@ -11,28 +11,33 @@ ON_TORCH := tests/test_conformance.py tests/layers tests/theory
 ON_JAX := tests/test_conformance.py tests/layers tests/theory/test_bfloat16_precision.py \
 	tests/training/test_fit.py
 
-# For daily work: the core and the files around it, without what is marked as slow.
-FAST := tests/test_kernels.py tests/test_docs.py tests/test_packaging.py tests/data \
-	tests/layers
+# For daily work: the core.
+CORE := tests/test_kernels.py tests/layers/test_gauss_der_conv.py \
+	tests/layers/test_scale_channels.py
 
 # Side by side, a file's tests in one process: they share what is slow to make. The
 # order of the files is that of tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope \
 	--no-loadscope-reorder
+NOT_SLOW := -m "not slow and not endurance"
 
-.PHONY: demo test tensorflow jax check fast lint test-matrix docs endurance bench clean
+.PHONY: demo test test-slow slow jax check core lint test-matrix docs endurance bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED)
 	$(MAKE) --jobs=2 lint docs
-	BUILT_DOCS=build/docs $(MAKE) --jobs=2 tensorflow jax
+	BUILT_DOCS=build/docs KERAS_BACKEND=tensorflow $(PYTEST) $(NOT_SLOW)
+
+# The rest: what takes long on TensorFlow, and what differs on other backends.
+test-slow: $(INSTALLED)
+	$(MAKE) --jobs=2 slow jax
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
 		KERAS_BACKEND=torch $(PYTEST) $(ON_TORCH); fi
 
-tensorflow: $(INSTALLED)
-	KERAS_BACKEND=tensorflow nice -n 4 $(PYTEST)
+slow: $(INSTALLED)
+	KERAS_BACKEND=tensorflow nice -n 4 $(PYTEST) -m "slow and not endurance"
 
 # One process beside those of TensorFlow, so that it compiles everything once. It goes
 # first, for they can use what it leaves at its end, and it could not.
@@ -43,15 +48,15 @@ jax: $(INSTALLED)
 		status=$$?; cat build/jax.txt; exit $$status
 
 check: $(INSTALLED)
-	$(MAKE) --jobs=2 lint fast
+	$(MAKE) --jobs=2 lint core
 
-fast: $(INSTALLED)
-	KERAS_BACKEND=tensorflow $(PYTEST) -m "not slow and not endurance" $(FAST)
+core: $(INSTALLED)
+	KERAS_BACKEND=tensorflow $(PYTEST) $(NOT_SLOW) $(CORE)
 
 # On the oldest supported versions, which are those of Colab, and on the newest.
 test-matrix:
-	$(MAKE) test VENV=.venv-oldest PINS="keras==3.13.* tensorflow==2.20.*"
-	$(MAKE) test VENV=.venv
+	$(MAKE) test test-slow VENV=.venv-oldest PINS="keras==3.13.* tensorflow==2.20.*"
+	$(MAKE) test test-slow VENV=.venv
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """Cases of a parametrized test."""
 
 import keras
+import pytest
 
 
 def cases(every, on_jax):
@@ -10,3 +11,9 @@ def cases(every, on_jax):
     would take minutes there, and meet the code that other backends have been through.
     """
     return on_jax if keras.backend.backend() == "jax" else every
+
+
+def slowly(every, slow):
+    """Every case; these are left to `make test-slow`."""
+    marks = {name: [pytest.mark.slow] for name in slow}
+    return [pytest.param(name, marks=marks.get(name, [])) for name in every]

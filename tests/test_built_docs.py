@@ -24,8 +24,6 @@ PAGES = sorted(str(p.relative_to(DOCS).with_suffix("")) for p in DOCS.rglob("*.m
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 WIDTH = 1280  # of the window, in pixels
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
@@ -69,6 +67,7 @@ def test_every_source_has_its_page(built, page):
         assert "//" not in (tag.get("src") or tag.get("href") or ""), tag
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_in_a_browser(built, tmp_path):
     """Equations are drawn, no picture is missing, nothing is wider than the page."""

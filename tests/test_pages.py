@@ -188,6 +188,7 @@ def test_training_by_a_recipe(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "cifar10" / "log.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_search_in_three_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}

@@ -272,6 +272,7 @@ def test_peers_have_about_as_many_weights_as_the_network(name, of_stir):
     assert parameters(peer) == pytest.approx(ours, rel=0.1)
 
 
+@pytest.mark.slow
 def test_densities_and_windows_are_compared(studies, tmp_path, monkeypatch):
     sampling = studies("sampling")
     network = {"digits": ((4, 4), 1.35, 24, 1)}
@@ -297,6 +298,7 @@ def test_densities_and_windows_are_compared(studies, tmp_path, monkeypatch):
     assert all(len(run["accuracies"]) == 2 for run in runs)
 
 
+@pytest.mark.slow
 def test_a_card_is_renewed(studies, tmp_path, monkeypatch):
     module = studies("trained")
     monkeypatch.setattr(module, "SIZE_FACTORS", (1.0, 2.0))

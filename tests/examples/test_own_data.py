@@ -51,6 +51,7 @@ def photos(tmp_path):
     return write_folder(tmp_path / "photos")
 
 
+@pytest.mark.slow
 def test_from_a_folder_to_answers(own_data, script, main, photos, tmp_path):
     printed = main(own_data, *SMALL, "--out", "first")
     assert re.search(r"Test on the \d held-out images.*\| accuracy \|", printed, re.S)

@@ -23,6 +23,7 @@ ROWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_what_is_trained_and_tested(script, main, tmp_path, monkeypatch, name):
     monkeypatch.setattr(script(name), "WIDTHS", (4, 6))

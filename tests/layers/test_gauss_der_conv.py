@@ -146,6 +146,7 @@ def test_he_uniform_counts_the_jet_as_the_window():
 # Gradients
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 @examples(15)
 @given(cases(dtypes=("float64",)))

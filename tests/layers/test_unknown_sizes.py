@@ -8,6 +8,7 @@ import pytest
 
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from keras_gdrn.models import scale_channel
+from tests._cases import slowly
 from tests.layers._contract import randomize
 
 pytestmark = pytest.mark.skipif(
@@ -57,11 +58,7 @@ CASES = {
 TOLERANCES = dict.fromkeys(("windows", "maximum", "maps"), 1e-4)
 
 
-def slow_if_a_network(name):
-    return pytest.param(name, marks=pytest.mark.slow if name in TOLERANCES else ())
-
-
-@pytest.mark.parametrize("name", [*map(slow_if_a_network, CASES)])
+@pytest.mark.parametrize("name", slowly(CASES, TOLERANCES))
 def test_values_and_gradients_are_those_of_known_sizes(name):
     import tensorflow as tf
 

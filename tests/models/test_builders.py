@@ -178,6 +178,7 @@ def test_no_class_begins_cut_off_unless_it_is_asked_for(options, center):
     assert 0.02 < np.std(scores) < center / 2
 
 
+@pytest.mark.slow
 @pytest.mark.seen_on_tensorflow("a ReLU is the same")
 def test_a_head_without_relu_learns_that_there_is_none_of_the_classes():
     """With the ReLU no score is below zero, and its gradient is lost at zero."""

@@ -78,6 +78,7 @@ def assert_any_size(scores, model):
         assert_same(scores, with_input_shape(model, shape), images(batch, shape))
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page(folder):
     model = network()
     (folder / "runs/own_data").mkdir(parents=True)  # where a training leaves it

@@ -32,7 +32,7 @@ from keras_gdrn.models import (
     with_sigma0,
 )
 from keras_gdrn.tuning import parameters
-from tests._cases import cases
+from tests._cases import cases, slowly
 from tests._pages import page
 
 # Which images of its test set at three sizes, and of which side; the least accuracy.
@@ -51,7 +51,7 @@ def digits():
 
 
 # JAX compiles each scale channel for itself: there, those of twice the size.
-@pytest.mark.parametrize("name", cases(list(SEEN), ["digits"]))
+@pytest.mark.parametrize("name", slowly(cases(list(SEEN), ["digits"]), ["cifar10"]))
 @pytest.mark.usefixtures("step_by_step")
 def test_images_are_recognized_at_three_sizes(name, request):
     """An untrained network recognizes a tenth, one trained at one scale a third."""
@@ -67,6 +67,7 @@ def test_images_are_recognized_at_three_sizes(name, request):
         assert np.mean(found == labels) > least
 
 
+@pytest.mark.slow
 @pytest.mark.seen_on_tensorflow("the weights are one")
 @pytest.mark.usefixtures("step_by_step")
 def test_emoji_may_be_anywhere_and_of_any_size():

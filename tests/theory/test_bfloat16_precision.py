@@ -86,6 +86,7 @@ def test_smoothing_rounded_before_the_differences_is_rejected(boundary):
         assert_precise_in_bfloat16(SmoothThenDifference, UNIT_RANGE, **options)
 
 
+@pytest.mark.slow
 def test_within_three_permille_in_float16():
     """Which has ten bits, as TF32."""
     for boundary in BOUNDARIES:

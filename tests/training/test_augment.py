@@ -30,6 +30,7 @@ AUGMENTATIONS = st.builds(
 )
 
 
+@pytest.mark.slow
 @examples(100)
 @given(AUGMENTATIONS, st.integers(1, 4), st.integers(0, 10**6))
 def test_what_numbers_do_to_an_image(augmentation, channels, seed):

@@ -124,6 +124,7 @@ def test_a_step_is_traced_once(monkeypatch):
     assert len(traced) == 1
 
 
+@pytest.mark.slow
 def test_it_learns_in_mixed_precision_compiled_and_validated():
     keras.config.set_dtype_policy("mixed_bfloat16")
     model, data = network(), digits(limit=300)

@@ -47,6 +47,7 @@ def maps_in_memory(side: int) -> float:
     keras.backend.backend() != "tensorflow" or not os.access(CLEAR_PEAK, os.W_OK),
     reason="measured on TensorFlow, by Linux' /proc",
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [256, pytest.param(1024, marks=pytest.mark.endurance)])
 def test_memory_grows_by_the_pixel(side):
     # In a process of its own: here memory is used that other tests have freed.

@@ -10,6 +10,7 @@ from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock, ScaleChannels
 from tests._drawn import cases, examples, scale_sets
 
 
+@pytest.mark.slow
 @examples(40)
 @given(cases(), st.booleans())
 def test_blocks(case, training):
