@@ -20,7 +20,7 @@ from keras_gdrn.kernels import multinomial
 from keras_gdrn.kernels._axis import few_coefficients
 from keras_gdrn.kernels._grid import derivative_stencils
 from keras_gdrn.layers._backends import single_or_double, unfused
-from keras_gdrn.layers._grid import Grid
+from keras_gdrn.layers._grid import Grid, sampled
 from keras_gdrn.layers._matrices import resampling, smoothing
 from keras_gdrn.layers._products import product_along, products, products_along
 
@@ -28,15 +28,24 @@ from keras_gdrn.layers._products import product_along, products, products_along
 BLUR = 1 / 4
 
 
-def smoothed(layer, x, entering: Grid, leaving: Grid, boundary: str):
-    """A map at the scale of a layer, on another grid, which may be coarser."""
-    x = _upcast(layer, x)
-    step, sigma = leaving.step / entering.step, narrowed(layer.scale, leaving.step)
+def convolved_images(layer, images, grid: Grid, scales):
+    """Convolves images at the points of a grid at each of its initial scales."""
+    images, wider = _upcast(layer, images), grid.widened(stencil_radius(layer))
+    sigma, initial = (narrowed(x, grid.step) for x in (layer.scale, layer.sigma))
+    smooth = sampled(images, wider, scales, layer.boundary, sigma, initial)
+    return differences_combined(layer, smooth, layer.scale / grid.step, BLUR)
+
+
+def convolved_on_grid(layer, x, grid: Grid, target: Grid, boundary: str):
+    """Convolves a map at the points of another grid, which may be coarser."""
+    x, wider = _upcast(layer, x), target.widened(stencil_radius(layer))
+    step, sigma = target.step / grid.step, narrowed(layer.scale, target.step)
     matrices = [
-        resampling(*ends, step, sigma / entering.step, boundary, x.dtype)
-        for ends in zip(entering.sizes, leaving.sizes, strict=True)
+        resampling(size, points, step, sigma / grid.step, boundary, x.dtype)
+        for size, points in zip(grid.sizes, wider.sizes, strict=True)
     ]
-    return products_along(x, matrices)
+    smooth = products_along(x, matrices)
+    return differences_combined(layer, smooth, layer.scale / target.step, BLUR)
 
 
 def convolved_on_pixels(layer, x, scale: float = 1.0):

@@ -1,10 +1,13 @@
-"""Grids of points around the center of an image."""
+"""Grids of points around the center of an image, and maps at these points."""
 
 import dataclasses
 import math
 from collections.abc import Iterable
 
 from keras import ops
+
+from keras_gdrn.layers._matrices import sampling
+from keras_gdrn.layers._products import products_along
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +46,37 @@ def _rounded_up(size, unit: float):
     return ops.cast(ops.ceil(ops.cast(size, "float32") / unit - 1e-5), "int32")
 
 
-def cropped(x, grid: Grid, target: Grid):
-    """The values of a map at the points of a smaller grid of the same step."""
+def sampled(images, grid: Grid, scales, boundary: str, sigma=0.0, initial=0.0):
+    """Images at the points of a grid at each of its initial scales, in one batch.
+
+    They are smoothed by `sigma`, in units of the initial scale, which may be learned
+    from `initial`.
+    """
+
+    def at_scale(scale: float):
+        step, *sigmas = (scale * length for length in (grid.step, sigma, initial))
+        matrices = [
+            sampling(pixels, points, step, sigmas[0], boundary, sigmas[1])
+            for pixels, points in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
+        ]
+        return products_along(images, matrices)
+
+    return ops.concatenate([at_scale(scale) for scale in scales])
+
+
+def interpolated(x, sizes, step: float):
+    """The cubic spline through a map at `sizes` points, `step` of its steps apart."""
+    matrices = [
+        sampling(size, points, step, 0.0, "symmetric")
+        for size, points in zip(ops.shape(x)[1:-1], sizes, strict=True)
+    ]
+    return products_along(x, matrices)
+
+
+def at_points(x, grid: Grid, target: Grid):
+    """The values of a map at the points of a smaller grid, which may be coarser."""
+    if grid.step != target.step:
+        return interpolated(x, target.sizes, target.step / grid.step)
     starts = [a - b for a, b in zip(grid.halves, target.halves, strict=True)]
     if all(isinstance(start, int) and start == 0 for start in starts):
         return x

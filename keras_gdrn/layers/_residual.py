@@ -8,16 +8,18 @@ from keras_gdrn.layers._backends import unfused
 from keras_gdrn.layers._batch_normalization import normalized_jointly
 
 
-def residual(block, maps, skip, convolved: Callable, training: bool | None) -> list:
+def residual(
+    block, maps, skip: list, first: Callable, second: Callable, training: bool | None
+) -> list:
     """`M(x) = φ(skip(x) + BN(w_2 * φ(BN(w_1 * x))))`.
 
-    `skip` are the inputs at the positions of the outputs, and `convolved` applies a
-    convolution with its bias to maps.
+    `skip` are the inputs at the positions of the outputs. `first` and `second` apply
+    the convolutions `w_1` and `w_2`, with their biases, to maps.
     """
-    y = regularized(block.conv1, convolved(block.conv1, maps))
+    y = regularized(block.conv1, first(maps))
     y = normalized_jointly(block.bn1, y, training)
     y = [block.activation(of_grid) for of_grid in y]
-    y = regularized(block.conv2, convolved(block.conv2, y))
+    y = regularized(block.conv2, second(y))
     y = normalized_jointly(block.bn2, y, training)
     if block.projection is not None:
         skip = [unfused(block.projection(x)) for x in skip]

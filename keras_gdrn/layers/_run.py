@@ -1,62 +1,82 @@
-"""Runs a network by its plan: on grids, or on the pixels.
+"""Evaluates a network at several initial scales: on grids, or on the pixels."""
 
-On grids all scale channels have equal operators. On the pixels, as in the paper, a
-layer whose `call` has an argument `scales` receives the initial scales; its input batch
-holds the maps of one scale after those of another.
-"""
-
+from functools import partial
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_gdrn.layers._backends import single_or_double
-from keras_gdrn.layers._batch_normalization import normalized_jointly
+from keras_gdrn.layers._batch_normalization import normalized_jointly, normalizes
 from keras_gdrn.layers._calls import Call, Value, training_argument
-from keras_gdrn.layers._convolution import (
-    BLUR,
-    differences_combined,
-    narrowed,
-    smoothed,
-    stencil_radius,
-)
-from keras_gdrn.layers._grid import Grid, cropped
-from keras_gdrn.layers._matrices import sampling
+from keras_gdrn.layers._convolution import convolved_images, convolved_on_grid
+from keras_gdrn.layers._grid import Grid, at_points, interpolated, sampled
+from keras_gdrn.layers._network import Network
 from keras_gdrn.layers._plan import Group, Plan
-from keras_gdrn.layers._products import products_along
 from keras_gdrn.layers._residual import regularized, residual
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 
 
-class Run:
-    """One evaluation of a network on a batch of images.
+def run_on_pixels(network: Network, scales: Group, images, training: bool | None):
+    """The outputs `(scale * batch, …)` of whole maps at every pixel, as in the paper.
 
-    On grids, a map is a list of tensors `(scale * batch, *points, channels)`, one for
-    each group of scale channels that have the same grids.
+    A layer whose `call` has an argument `scales` receives the initial scales; its input
+    batch holds the maps of one scale after those of another.
+    """
+    values = {network.source: ops.concatenate([images] * len(scales))}
+    for call in network.calls:
+        values[call.output] = _called(call, values, training, scales)
+    return values[network.result]
+
+
+def _called(call: Call, inputs: dict, training: bool | None, scales: Group = ()):
+    """The output of a layer for given inputs."""
+
+    def argument(leaf):
+        return inputs[leaf] if isinstance(leaf, Value) else leaf
+
+    args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
+    training = call.training_mode(training)
+    if _normalizes_a_map(call):
+        (output,) = normalized_jointly(call.layer, [args[0]], training)
+        return output
+    kwargs |= training_argument(call.layer, training)
+    if scales and call.takes_scales:
+        kwargs["scales"] = scales
+    return call.layer(*args, **kwargs)
+
+
+def _normalizes_a_map(call: Call) -> bool:
+    one = len(call.args) == 1 and not call.inputs[1:]
+    return one and call.output.is_map and normalizes(call.layer)
+
+
+def run_on_grids(plan: Plan, images, training: bool | None):
+    """The outputs `(scale * batch, …)`, with maps interpolated at the pixels."""
+    return _RunOnGrids(plan, images, training).outputs()
+
+
+class _RunOnGrids:
+    """One evaluation of a network on a batch of images, by its plan.
+
+    A map is a list of tensors `(scale * batch, *points, channels)`, one for each group
+    of scale channels that have the same grids. All groups have equal operators.
     """
 
-    def __init__(self, plan: Plan, training: bool | None):
-        self.plan, self.scales, self.training = plan, plan.scales, training
-        self.on_pixels = plan.density is None
-        self.values: dict[Value, Any] = {}
-
-    def __call__(self, images):
-        """`(scale * batch, …)`, or a list of maps from grids, one for each scale."""
-        if self.on_pixels:
-            images = ops.concatenate([images] * len(self.scales))
-        if self.plan.moves_channels:
-            images = ops.moveaxis(images, 1, -1)
-        self.values[self.plan.source] = images
+    def __init__(self, plan: Plan, images, training: bool | None):
+        self.plan, self.training = plan, training
+        images = self._to_channels_last(images)
         self.spatial = ops.shape(images)[1:-1]
+        self.values: dict[Value, Any] = {plan.network.source: images}
+
+    def outputs(self):
         for call in self.plan.calls:
             self.values[call.output] = self._applied(call)
-        value = self.values[self.plan.result]
-        gives_maps = self.plan.result.is_map and not self.on_pixels
-        return self._at_pixels(value, self.plan.result) if gives_maps else value
+        result = self.plan.network.result
+        return self._at_pixels(result) if result.is_map else self.values[result]
 
     def _applied(self, call: Call):
-        if self.on_pixels or not call.maps or call.output.on_pixels:
+        if not call.maps or call.output.on_pixels:
             return self._called(call, self.values)
         if type(call.layer) is GaussDerConv:
             return self._convolution(call)
@@ -64,57 +84,41 @@ class Run:
             return self._block(call)
         return self._any_layer(call)
 
-    def _grids(self, value: Value, groups: list[Group] | None = None) -> list[Grid]:
-        """Grids of a map, none for the pixels."""
-        if value.on_pixels:
-            return []
-        return self.plan.grids(value, self.spatial, groups or self.plan.groups)
-
     def _convolution(self, call: Call):
-        layer, ends = call.layer, map(self._grids, (call.inputs[0], call.output))
-        maps = self._convolved(layer, self.values[call.inputs[0]], *ends)
-        return regularized(layer, [layer.activation(x) for x in maps])
+        (value,) = call.inputs
+        grids = self._grids(value), self._grids(call.output)
+        maps = self._convolved(call.layer, *grids, self.values[value])
+        return regularized(call.layer, [call.layer.activation(x) for x in maps])
 
-    def _convolved(self, layer, maps, entering, leaving) -> list:
-        """The convolution, with its bias, on each grid."""
-        grids = [grid.widened(stencil_radius(layer)) for grid in leaving]
-        if not entering:
-            images = ops.cast(maps, single_or_double(layer.compute_dtype))
-            scales = (narrowed(x, grids[0].step) for x in (layer.scale, layer.sigma))
-            how = self.plan.groups, layer.boundary, *scales
-            smooth = self._sampled(images, grids, *how)
-        else:
-            ends = zip(maps, entering, grids, strict=True)
-            # The image goes on beyond a window, and its mirror image is closest to it.
-            edge = "symmetric" if self.plan.central else layer.boundary
-            smooth = [smoothed(layer, x, a, b, edge) for x, a, b in ends]
-        return [
-            differences_combined(layer, x, layer.scale / grid.step, BLUR)
-            for x, grid in zip(smooth, grids, strict=True)
-        ]
+    def _convolved(self, layer, grids: list[Grid], targets: list[Grid], maps) -> list:
+        """The convolution, with its bias, at the points of the target grids."""
+        if not grids:
+            ends = zip(targets, self.plan.groups, strict=True)
+            return [convolved_images(layer, maps, *end) for end in ends]
+        # The image goes on beyond a window, and its mirror image is closest to it.
+        boundary = "symmetric" if self.plan.central else layer.boundary
+        ends = zip(maps, grids, targets, strict=True)
+        return [convolved_on_grid(layer, *end, boundary) for end in ends]
 
     def _block(self, call: Call):
-        block, maps = call.layer, self.values[call.inputs[0]]
-        entering, leaving = map(self._grids, (call.inputs[0], call.output))
-        middle = self.plan.middles(call, leaving)
-
-        def convolved(conv, maps):
-            ends = (entering, middle) if conv is block.conv1 else (middle, leaving)
-            return self._convolved(conv, maps, *ends)
-
-        skip = self._at_grids(call.inputs[0], leaving, self.plan.groups)
+        block, (value,) = call.layer, call.inputs
+        grids, targets = self._grids(value), self._grids(call.output)
+        middle = self.plan.middles(call, targets)
+        first = partial(self._convolved, block.conv1, grids, middle)
+        second = partial(self._convolved, block.conv2, middle, targets)
+        skip = self._at_points(value, targets, self.plan.groups)
         training = call.training_mode(self.training)
-        return residual(block, maps, skip, convolved, training)
+        return residual(block, self.values[value], skip, first, second, training)
 
     def _any_layer(self, call: Call):
-        """Applies any other layer on the grids, to one tensor after another."""
+        """Applies another layer on each of the grids."""
         gives_map = call.output.is_map
         first = next(value for value in call.maps if not value.on_pixels)
         # A score is of the points on the image alone.
-        groups = self.plan.groups if gives_map else self.plan.apart
-        target = self._grids(call.output if gives_map else first, groups)
-        inputs = {value: self._at_grids(value, target, groups) for value in call.maps}
-        if _normalizes(call):
+        groups = self.plan.groups if gives_map else self.plan.per_scale
+        targets = self._grids(call.output if gives_map else first, groups)
+        inputs = {value: self._at_points(value, targets, groups) for value in call.maps}
+        if _normalizes_a_map(call):
             maps = [self._to_data_format(x) for x in inputs[call.maps[0]]]
             training = call.training_mode(self.training)
             maps = normalized_jointly(call.layer, maps, training)
@@ -122,50 +126,45 @@ class Run:
         inputs |= {v: self._parts(v, groups) for v in call.inputs if not v.is_map}
         outputs = [
             self._called(call, {value: parts[k] for value, parts in inputs.items()})
-            for k in range(len(target))
+            for k in range(len(targets))
         ]
         return outputs if gives_map else ops.concatenate(outputs)
 
-    def _parts(self, value: Value, groups: list[Group]) -> list:
-        """A value without positions, for each group of scale channels."""
-        apart = iter(ops.split(self.values[value], len(self.scales)))
-        return [ops.concatenate([next(apart) for _ in group]) for group in groups]
-
     def _called(self, call: Call, inputs: dict):
-        """A layer's output, maps with the channels last."""
-
-        def argument(leaf):
-            if not isinstance(leaf, Value):
-                return leaf
-            return self._to_data_format(inputs[leaf]) if leaf.is_map else inputs[leaf]
-
-        args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
-        training = call.training_mode(self.training)
-        if _normalizes(call) and call.output.is_map:
-            (output,) = normalized_jointly(call.layer, [args[0]], training)
-        else:
-            kwargs |= training_argument(call.layer, training)
-            if self.on_pixels and call.takes_scales:
-                kwargs["scales"] = self.scales
-            output = call.layer(*args, **kwargs)
+        inputs = {
+            value: self._to_data_format(inputs[value])
+            if value.is_map
+            else inputs[value]
+            for value in call.inputs
+        }
+        output = _called(call, inputs, self.training)
         return self._to_channels_last(output) if call.output.is_map else output
 
-    def _at_grids(self, value: Value, target: list[Grid], groups: list[Group]) -> list:
-        """The map at the points of smaller grids, which may be coarser."""
+    def _grids(self, value: Value, groups: list[Group] | None = None) -> list[Grid]:
+        """Grids of a map, none for the pixels."""
         if value.on_pixels:
-            images = ops.cast(self.values[value], self.plan.source.tensor.dtype)
-            return self._sampled(images, target, groups, self.plan.boundary)
-        maps, grids = self.values[value], self._grids(value)
-        if groups != self.plan.groups:
-            maps, grids = self._apart(maps, grids)
-        return [
-            cropped(x, grid, end)
-            if grid.step == end.step
-            else _interpolated(x, end.sizes, end.step / grid.step)
-            for x, grid, end in zip(maps, grids, target, strict=True)
-        ]
+            return []
+        return self.plan.grids(value, self.spatial, groups or self.plan.groups)
 
-    def _apart(self, maps: list, grids: list[Grid]) -> tuple[list, list[Grid]]:
+    def _parts(self, value: Value, groups: list[Group]) -> list:
+        """A value without positions, for each group of scale channels."""
+        parts = iter(ops.split(self.values[value], len(self.plan.scales)))
+        return [ops.concatenate([next(parts) for _ in group]) for group in groups]
+
+    def _at_points(self, value: Value, targets: list[Grid], groups) -> list:
+        """The map at the points of smaller grids, which may be coarser."""
+        x = self.values[value]
+        if value.on_pixels:
+            network = self.plan.network
+            x = ops.cast(x, network.source.tensor.dtype)
+            ends = zip(targets, groups, strict=True)
+            return [sampled(x, *end, network.boundary) for end in ends]
+        grids = self._grids(value)
+        if groups != self.plan.groups:
+            x, grids = self._per_scale(x, grids)
+        return [at_points(*end) for end in zip(x, grids, targets, strict=True)]
+
+    def _per_scale(self, maps: list, grids: list[Grid]) -> tuple[list, list[Grid]]:
         """The map and the grid of each scale channel by itself."""
         parts = [
             (part, grid)
@@ -174,48 +173,17 @@ class Run:
         ]
         return [part for part, _ in parts], [grid for _, grid in parts]
 
-    def _sampled(self, images, grids, groups, boundary, sigma=0.0, initial=0.0) -> list:
-        """Images, smoothed by σ (learned, from `initial`), at the points of grids."""
-
-        def sampled(grid: Grid, scale: float):
-            how = grid.step * scale, sigma * scale, boundary, initial * scale
-            matrices = [
-                sampling(pixels, size, *how)
-                for pixels, size in zip(self.spatial, grid.sizes, strict=True)
-            ]
-            return products_along(images, matrices)
-
-        return [
-            ops.concatenate([sampled(grid, scale) for scale in group])
-            for grid, group in zip(grids, groups, strict=True)
+    def _at_pixels(self, value: Value):
+        maps, grids = self._per_scale(self.values[value], self._grids(value))
+        maps = [
+            interpolated(x, self.spatial, 1 / (grid.step * scale))
+            for x, grid, scale in zip(maps, grids, self.plan.scales, strict=True)
         ]
-
-    def _at_pixels(self, maps: list, value: Value) -> list:
-        ends = zip(*self._apart(maps, self._grids(value)), self.scales, strict=True)
-        interpolated = [
-            _interpolated(x, self.spatial, 1 / (grid.step * scale))
-            for x, grid, scale in ends
-        ]
-        return [self._to_data_format(x) for x in interpolated]
+        return self._to_data_format(ops.concatenate(maps))
 
     def _to_data_format(self, x):
         """In the data format of the network's layers."""
-        return ops.moveaxis(x, -1, 1) if self.plan.moves_channels else x
+        return ops.moveaxis(x, -1, 1) if self.plan.network.channels_first else x
 
     def _to_channels_last(self, x):
-        return ops.moveaxis(x, 1, -1) if self.plan.moves_channels else x
-
-
-def _interpolated(x, sizes, step: float):
-    """The cubic spline through a map at `sizes` points, `step` of its steps apart."""
-    matrices = [
-        sampling(size, points, step, 0.0, "symmetric")
-        for size, points in zip(ops.shape(x)[1:-1], sizes, strict=True)
-    ]
-    return products_along(x, matrices)
-
-
-def _normalizes(call: Call) -> bool:
-    """Whether it is batch normalization of its first argument."""
-    is_batch = isinstance(call.layer, keras.layers.BatchNormalization)
-    return is_batch and len(call.args) == 1 and not call.inputs[1:]
+        return ops.moveaxis(x, 1, -1) if self.plan.network.channels_first else x

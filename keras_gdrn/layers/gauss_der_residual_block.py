@@ -108,10 +108,11 @@ class GaussDerResidualBlock(keras.layers.Layer):
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
 
-        def convolved(conv, maps):
-            return [conv.convolved(of_grid, scales) for of_grid in maps]
+        def convolution(layer):
+            return lambda maps: [layer.convolved(x, scales) for x in maps]
 
-        (y,) = residual(self, [x], [x], convolved, training)
+        first, second = convolution(self.conv1), convolution(self.conv2)
+        (y,) = residual(self, [x], [x], first, second, training)
         return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
     def compute_output_shape(self, input_shape):

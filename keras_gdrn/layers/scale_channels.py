@@ -1,4 +1,5 @@
 from collections.abc import Iterable
+from functools import partial
 
 import keras
 from keras import ops
@@ -6,8 +7,9 @@ from keras import ops
 from keras_gdrn._checks import check_positive, is_positive
 from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._calls import UnsupportedLayer
+from keras_gdrn.layers._network import Network
 from keras_gdrn.layers._plan import Plan
-from keras_gdrn.layers._run import Run
+from keras_gdrn.layers._run import run_on_grids, run_on_pixels
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -96,7 +98,7 @@ class ScaleChannels(keras.layers.Layer):
         input_shape = tuple(input_shape)
         if not self.network.built:
             self.network.build(input_shape)
-        self.plan = self._planned(input_shape)
+        self._plan_for(input_shape)
         self._layers_when_built = self._network_layers()
 
     def call(self, inputs, training=None):
@@ -107,17 +109,21 @@ class ScaleChannels(keras.layers.Layer):
                 f"{self.network.name!r}, whose layers have changed"
             )
         # A TensorFlow variable lacks some attributes of a tensor.
-        outputs = Run(self.plan, training)(ops.convert_to_tensor(inputs))
-        if isinstance(outputs, list):
-            return ops.stack(outputs, axis=1)
+        images = ops.convert_to_tensor(inputs)
+        outputs = self._run(images, training)
         # -1 stands for the batch: the other sizes are known from the network.
         outputs = ops.reshape(outputs, (len(self.sigma0), -1, *ops.shape(outputs)[1:]))
         return ops.swapaxes(outputs, 0, 1)
 
-    def _planned(self, input_shape: tuple) -> Plan:
-        how = self.sigma0, self.density, self.receptive_field
+    def _plan_for(self, input_shape: tuple) -> None:
+        """Finds the calls of the network, and the grids of its maps."""
+        scales, density = self.sigma0, self.density
         try:
-            return Plan(self.network, input_shape, *how)
+            network = Network(self.network, input_shape, scales, density)
+            self._run, self.plan = partial(run_on_pixels, network, scales), None
+            if density is not None:
+                self.plan = Plan(network, scales, density, self.receptive_field)
+                self._run = partial(run_on_grids, self.plan)
         except UnsupportedLayer as reason:
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated at several "

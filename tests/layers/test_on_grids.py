@@ -17,9 +17,9 @@ from keras_gdrn.layers import (
 )
 from keras_gdrn.layers._convolution import (
     BLUR,
+    convolved_on_grid,
     differences_combined,
     narrowed,
-    smoothed,
 )
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.models import (
@@ -149,13 +149,12 @@ def test_a_layer_on_a_grid_is_a_gaussian_and_differences(mode, boundary, step):
     layer.build((None, 11, 2))
     randomize(layer)
     signal = drawn(2, 11, 2)
-    leaving = Grid((5,), step / FINENESS)
-    x = smoothed(layer, signal, Grid((5,), 1.0), leaving, boundary)
-    y = numpy(differences_combined(layer, x, 1.3 / leaving.step) - layer.bias)
+    grid, target = Grid((5,), 1.0), Grid((4,), step / FINENESS)
+    y = numpy(convolved_on_grid(layer, signal, grid, target, boundary) - layer.bias)
     wide = np.pad(signal, [(0, 0), (40, 40), (0, 0)], mode=mode)
     fine = np.zeros((2, FINENESS * wide.shape[1], 2))
     fine[:, ::FINENESS] = wide * FINENESS
-    narrow = math.sqrt(1.3**2 - leaving.step**2 / 4) * FINENESS
+    narrow = math.sqrt(1.3**2 - target.step**2 / 4) * FINENESS
     smooth = gaussian_filter1d(fine, narrow, axis=1, truncate=9)
     at = FINENESS * 45 + step * np.arange(-4, 5)
     ahead, here, behind = (smooth[:, at + k * step] for k in (1, 0, -1))

@@ -1,0 +1,108 @@
+"""A network as the calls of its layers, which are evaluated at several scales."""
+
+import warnings
+
+import keras
+
+from keras_gdrn._checks import check_reach
+from keras_gdrn.layers._calls import (
+    Call,
+    UnsupportedLayer,
+    Value,
+    calls_of,
+    is_derivative_layer,
+)
+from keras_gdrn.layers._pointwise import acts_at_each_position
+from keras_gdrn.layers.gauss_der_conv import GaussDerConv
+from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
+from keras_gdrn.layers.spatial_selection import SpatialSelection
+
+_PACKAGE_LAYERS = (GaussDerConv, GaussDerResidualBlock, SpatialSelection)
+ON_PIXELS = ". `density=None` evaluates it on the pixels"
+
+
+class Network:
+    """The calls of a network for images of one shape.
+
+    Raises:
+        UnsupportedLayer: If a layer cannot be evaluated at several scales, on the
+            pixels (`density=None`) or on grids.
+        ValueError: If a layer is wider than its maps.
+    """
+
+    def __init__(self, network, input_shape, scales, density: float | None):
+        self.name, self.rank = network.name, len(input_shape)
+        image = keras.KerasTensor((None, *input_shape[1:]), network.compute_dtype)
+        self.source = Value(image, is_map=True, on_pixels=True)
+        self.calls, self.result = calls_of(network, self.source)
+        self.values = [self.source, *(call.output for call in self.calls)]
+        self.channels_first = self._data_format() == "channels_first"
+        self.channel_axis = 1 if self.channels_first else self.rank - 1
+        self._check(on_grids=density is not None)
+        for call in self.calls:
+            if call.convolutions:
+                reach = max(scales) * call.layer.sigma
+                check_reach(reach, self.positions(call.maps[0]))
+
+    @property
+    def boundary(self) -> str:
+        """What lies beyond the edges of the images."""
+        first = next(call.layer for call in self.calls if call.convolutions)
+        return getattr(first, "conv1", first).boundary
+
+    def positions(self, value: Value) -> tuple[int, ...]:
+        """The sizes of a map in the network itself."""
+        shape = list(value.tensor.shape[1:])
+        del shape[self.channel_axis - 1]
+        return tuple(shape)
+
+    def is_pointwise(self, call: Call) -> bool:
+        """Whether a layer acts at each position separately."""
+        return acts_at_each_position(
+            call.layer, call.args, self.rank, self.channel_axis
+        )
+
+    def _data_format(self) -> str:
+        ours = [
+            call.layer for call in self.calls if type(call.layer) in _PACKAGE_LAYERS
+        ]
+        for layer in ours:
+            if layer.data_format != ours[0].data_format:
+                raise UnsupportedLayer("has another data format than the first", layer)
+        return ours[0].data_format if ours else "channels_last"
+
+    def _check(self, on_grids: bool) -> None:
+        if on_grids and not any(call.convolutions for call in self.calls):
+            raise UnsupportedLayer(f"has no Gaussian derivative layer{ON_PIXELS}")
+        if not any(call.takes_scales for call in self.calls):
+            warnings.warn(
+                "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
+                f"its network {self.name!r} has none: its output is the same "
+                "at each initial scale.",
+                stacklevel=3,
+            )
+        for call in self.calls:
+            if not call.maps:
+                continue
+            reason = self._fault_on_grids(call) if on_grids else _fault_on_pixels(call)
+            if reason is not None:
+                advice = ON_PIXELS if on_grids else ""
+                raise UnsupportedLayer(reason + advice, call.layer)
+
+    def _fault_on_grids(self, call: Call) -> str | None:
+        if call.convolutions:
+            return None
+        if is_derivative_layer(call.layer):
+            return "is of a subclass: what it does on a grid is not known"
+        maps = [*call.maps, call.output] if call.output.is_map else call.maps
+        if len(set(map(self.positions, maps))) > 1:
+            return "changes the size of its maps"
+        on_pixels = all(value.on_pixels for value in call.maps)
+        if on_pixels and not self.is_pointwise(call):
+            return "combines several pixels before the first `GaussDerConv`"
+        return None
+
+
+def _fault_on_pixels(call: Call) -> str | None:
+    missing = is_derivative_layer(call.layer) and not call.takes_scales
+    return "has a `call` without the argument `scales`" if missing else None
