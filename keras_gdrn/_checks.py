@@ -154,13 +154,16 @@ def check_epsilon(epsilon: Any) -> float:
     return float(epsilon)
 
 
-def check_reach(sigma: float, sizes: Sequence[int | None]) -> None:
-    """Refuses a Gaussian that is wider than the image along every axis."""
+def check_reach(sigma: float, sizes: Sequence[int | None], origin: str = "") -> None:
+    """Refuses a Gaussian that is wider than the image along every axis.
+
+    `origin` tells where this `sigma` comes from.
+    """
     if all(size is not None and sigma > size for size in sizes):
         raise ValueError(
             "The scale reaches far beyond the image: `sigma` must not exceed the "
-            f"image's size. Received: sigma={sigma:g} for an image of {tuple(sizes)} "
-            "pixels"
+            f"image's size. Received: sigma={sigma:g}{origin and f' ({origin})'} for "
+            f"an image of {tuple(sizes)} pixels"
         )
 
 

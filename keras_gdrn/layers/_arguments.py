@@ -11,8 +11,8 @@ _FORMATS = ("channels_last", "channels_first")
 
 # Arguments of Keras' convolutions that ours do not have, and what replaces them.
 _INSTEAD = {
-    "strides": "the output always has the size of the input; to subsample, put a "
-    "pooling layer after it",
+    "strides": "the output always has the size of the input; twice the `sigma` in all "
+    "later layers does what strides of 2 would",
     "kernel_size": "the size of the kernels is given by `sigma`",
     "padding": "the output always has the size of the input; `boundary` decides "
     "what lies around it",

@@ -21,21 +21,19 @@ def batch_normalization(name: str | None = None, dtype=None):
 
 def normalizes(layer) -> bool:
     """Whether it is Keras' batch normalization, or of a subclass with its `call`."""
-    return type(layer).call is keras.layers.BatchNormalization.call
+    same = type(layer).call is keras.layers.BatchNormalization.call
+    return same and not renormalizes(layer)
+
+
+def renormalizes(layer) -> bool:
+    return getattr(layer, "renorm", False)  # of batch normalization since Keras 3.14
 
 
 def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
     """Keras' batch normalization, with the statistics of all maps together."""
-    renormalizes = getattr(normalization, "renorm", False)  # since Keras 3.14
-    if renormalizes and len(maps) > 1:
-        raise ValueError(
-            "Batch renormalization has no statistics of several maps together: use "
-            f"`renorm=False`. Received: {len(maps)} maps for the layer "
-            f"{normalization.name!r}"
-        )
-    fused = fuses(normalization, maps[0]) and not renormalizes
+    fused = fuses(normalization, maps[0])
     # On JAX, Keras takes two passes over a map for the statistics.
-    on_jax = keras.backend.backend() == "jax" and not renormalizes
+    on_jax = keras.backend.backend() == "jax"
     by_keras = len(maps) == 1 and not fused and not on_jax
     if by_keras or not (training and normalization.trainable):
         return [unfused(normalization(x, training=training)) for x in maps]

@@ -22,7 +22,7 @@ from keras_gdrn.kernels._grid import derivative_stencils
 from keras_gdrn.layers._backends import single_or_double, unfused
 from keras_gdrn.layers._grid import Grid, sampled
 from keras_gdrn.layers._matrices import resampling, smoothing
-from keras_gdrn.layers._products import product_along, products, products_along
+from keras_gdrn.layers._products import product_along, products_along
 
 # Variance that differences add to a kernel, over the squared step: between 1/3 and 1/6.
 BLUR = 1 / 4
@@ -102,11 +102,9 @@ def _by_few_coefficients(layer, x, axes: list):
     parts = {(): x}
     for axis, factors in enumerate(axes, start=1):
         parts = {
-            (*alpha, a): y
+            (*alpha, order): product_along(part, axis, factors.analysis[order])
             for alpha, part in parts.items()
-            for a, y in enumerate(
-                products(part, axis, factors.analysis[: layer.order + 1 - sum(alpha)])
-            )
+            for order in range(layer.order + 1 - sum(alpha))
         }
     jet = _jet(layer, 1.0, x.dtype)
     mixed = operator.mul if layer.separable else ops.matmul

@@ -5,6 +5,7 @@ import warnings
 import keras
 
 from keras_gdrn._checks import check_reach
+from keras_gdrn.layers._batch_normalization import renormalizes
 from keras_gdrn.layers._calls import (
     Call,
     UnsupportedLayer,
@@ -41,8 +42,9 @@ class Network:
         self._check(on_grids=density is not None)
         for call in self.calls:
             if call.convolutions:
-                reach = max(scales) * call.layer.sigma
-                check_reach(reach, self.positions(call.maps[0]))
+                name, sigma, sigma0 = call.layer.name, call.layer.sigma, max(scales)
+                origin = f"layer {name!r} has {sigma:g}, times sigma0={sigma0:g}"
+                check_reach(sigma0 * sigma, self.positions(call.maps[0]), origin)
 
     @property
     def boundary(self) -> str:
@@ -82,24 +84,30 @@ class Network:
                 stacklevel=3,
             )
         for call in self.calls:
-            if not call.maps:
-                continue
             reason = self._fault_on_grids(call) if on_grids else _fault_on_pixels(call)
             if reason is not None:
                 advice = ON_PIXELS if on_grids else ""
                 raise UnsupportedLayer(reason + advice, call.layer)
 
     def _fault_on_grids(self, call: Call) -> str | None:
+        if not call.maps:
+            return "receives no map of an image" if call.convolutions else None
         if call.convolutions:
             return None
         if is_derivative_layer(call.layer):
             return "is of a subclass: what it does on a grid is not known"
         maps = [*call.maps, call.output] if call.output.is_map else call.maps
         if len(set(map(self.positions, maps))) > 1:
-            return "changes the size of its maps"
+            return "changes the size of its maps: double `sigma` in all later layers"
+        if renormalizes(call.layer):
+            return "has `renorm=True`, without statistics of all scales together"
         on_pixels = all(value.on_pixels for value in call.maps)
         if on_pixels and not self.is_pointwise(call):
-            return "combines several pixels before the first `GaussDerConv`"
+            return (
+                "stands before the first `GaussDerConv`, and is not known to act on "
+                "each pixel separately: put it in front of `ScaleChannels`, or give "
+                "its class the attribute `acts_at_each_position = True`"
+            )
         return None
 
 

@@ -19,7 +19,7 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
     kind = type(layer)
     if kind in _OVER_CHANNELS:
         axes = layer.axis if isinstance(layer.axis, (list, tuple)) else [layer.axis]
-        return [axis % rank for axis in axes] == [channel_axis]
+        return {axis % rank for axis in axes} <= {channel_axis}
     if kind in _KERAS_CONVOLUTIONS:
         last = channel_axis == rank - 1
         data_format = "channels_last" if last else "channels_first"
@@ -54,6 +54,7 @@ _OVER_CHANNELS = {
     layers.BatchNormalization,
     layers.Concatenate,
     layers.LayerNormalization,
+    layers.Normalization,
     layers.RMSNormalization,
     layers.Softmax,
     layers.UnitNormalization,

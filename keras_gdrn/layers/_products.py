@@ -26,43 +26,29 @@ def products_along(x, matrices: list) -> Any:
 
 def product_along(x, axis: int, matrix) -> Any:
     """A matrix times the lines along one axis; axis 0 is the batch."""
-    return products(x, axis, [matrix])[0]
-
-
-def products(x, axis: int, matrices) -> list:
-    """Each of several matrices of one shape times the lines along an axis."""
     *front, size = ops.shape(x)[1 : axis + 1]
     behind = ops.shape(x)[axis + 1 :]
     lines = ops.reshape(x, (-1, size, math.prod(behind)))
-    if scipy.sparse.issparse(matrices[0]):
-        parts = _by_tiles(lines, matrices)
-    else:
-        parts = _dense(lines, matrices)
-    return [ops.reshape(y, (-1, *front, ops.shape(y)[1], *behind)) for y in parts]
+    y = (_by_tiles if scipy.sparse.issparse(matrix) else _dense)(lines, matrix)
+    return ops.reshape(y, (-1, *front, ops.shape(y)[1], *behind))
 
 
-def _dense(lines, matrices) -> list:
-    dtype = single_or_double(lines.dtype)
-    together = ops.concatenate([ops.convert_to_tensor(m, dtype) for m in matrices])
-    y = _times(ops.cast(together, lines.dtype), lines)
-    return ops.split(y, len(matrices), axis=1) if len(matrices) > 1 else [y]
-
-
-def _times(matrix, lines):
-    """The product of one matrix with each of many."""
+def _dense(lines, matrix):
+    matrix = ops.convert_to_tensor(matrix, single_or_double(lines.dtype))
+    matrix = ops.cast(matrix, lines.dtype)
     if keras.backend.backend() == "jax":
         # Otherwise XLA puts the batch second, and copies the map to bring it back.
         matrix = ops.broadcast_to(matrix, (ops.shape(lines)[0], *ops.shape(matrix)))
     return ops.matmul(matrix, lines)
 
 
-def _by_tiles(lines, matrices) -> list:
-    """Products with matrices of few entries in each row, near the diagonal.
+def _by_tiles(lines, matrix):
+    """The product with a matrix of few entries in each row, near the diagonal.
 
     A tile of rows reads a fixed number of inputs, so that the cost of an output does
     not grow with the length of the axis.
     """
-    blocks, step, before = _tiles(matrices)
+    blocks, step, before = _tiles(matrix)
     tiles, rows, width = blocks.shape
     copies, size = width // step, lines.shape[1]
     after = step * (tiles + copies - 1) - before - size
@@ -75,28 +61,23 @@ def _by_tiles(lines, matrices) -> list:
     ]
     blocks = ops.convert_to_tensor(blocks, lines.dtype)
     y = ops.matmul(blocks, ops.concatenate(parts, axis=2))
-    outputs, rows = matrices[0].shape[0], rows // len(matrices)
-    return [
-        ops.reshape(part, (-1, tiles * rows, lines.shape[2]))[:, :outputs]
-        for part in ops.split(y, len(matrices), axis=2)
-    ]
+    return ops.reshape(y, (-1, tiles * rows, lines.shape[2]))[:, : matrix.shape[0]]
 
 
-def _tiles(matrices) -> tuple[np.ndarray, int, int]:
-    """The matrices in tiles of their rows, `(tiles, matrices * rows, width)`.
+def _tiles(matrix) -> tuple[np.ndarray, int, int]:
+    """The matrix in tiles of its rows, `(tiles, rows, width)`.
 
     Also the step from one tile's inputs to the next, and the padding before the first.
     """
-    outputs, inputs = matrices[0].shape
+    outputs, inputs = matrix.shape
     # A tile is as wide as a kernel.
-    tiles = math.ceil(outputs * inputs / matrices[0].nnz)
+    tiles = math.ceil(outputs * inputs / matrix.nnz)
     rows, step = math.ceil(outputs / tiles), math.ceil(inputs / tiles)
-    entries = [matrix.tocoo() for matrix in matrices]
-    tile, row = np.divmod(np.concatenate([e.row for e in entries]), rows)
-    row += rows * np.repeat(np.arange(len(entries)), [e.nnz for e in entries])
-    column = np.concatenate([e.col for e in entries]) - step * tile
+    entries = matrix.tocoo()
+    tile, row = np.divmod(entries.row, rows)
+    column = entries.col - step * tile
     before = max(0, -column.min())
     width = step * math.ceil((column.max() + before + 1) / step)
-    blocks = np.zeros((tiles, rows * len(entries), width))
-    blocks[tile, row, column + before] = np.concatenate([e.data for e in entries])
+    blocks = np.zeros((tiles, rows, width))
+    blocks[tile, row, column + before] = entries.data
     return blocks, step, before

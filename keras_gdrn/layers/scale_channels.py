@@ -98,25 +98,7 @@ class ScaleChannels(keras.layers.Layer):
         input_shape = tuple(input_shape)
         if not self.network.built:
             self.network.build(input_shape)
-        self._plan_for(input_shape)
         self._layers_when_built = self._network_layers()
-
-    def call(self, inputs, training=None):
-        if self._network_layers() != self._layers_when_built:
-            raise ValueError(
-                "`network` must not change once it is built: make a new "
-                "`ScaleChannels` of it. Received: network="
-                f"{self.network.name!r}, whose layers have changed"
-            )
-        # A TensorFlow variable lacks some attributes of a tensor.
-        images = ops.convert_to_tensor(inputs)
-        outputs = self._run(images, training)
-        # -1 stands for the batch: the other sizes are known from the network.
-        outputs = ops.reshape(outputs, (len(self.sigma0), -1, *ops.shape(outputs)[1:]))
-        return ops.swapaxes(outputs, 0, 1)
-
-    def _plan_for(self, input_shape: tuple) -> None:
-        """Finds the calls of the network, and the grids of its maps."""
         scales, density = self.sigma0, self.density
         try:
             network = Network(self.network, input_shape, scales, density)
@@ -127,8 +109,25 @@ class ScaleChannels(keras.layers.Layer):
         except UnsupportedLayer as reason:
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated at several "
-                f"scales: {reason}. Received: density={self.density}"
+                f"scales: {reason}. Received: density={density}"
             ) from None
+        axis = network.channel_axis
+        self.input_spec = keras.InputSpec(
+            ndim=len(input_shape), axes={axis: input_shape[axis]}
+        )
+
+    def call(self, inputs, training=None):
+        if self._network_layers() != self._layers_when_built:
+            raise ValueError(
+                "`network` must not change once it is built: make a new "
+                "`ScaleChannels` of it. Received: network="
+                f"{self.network.name!r}, whose layers have changed"
+            )
+        # A TensorFlow variable lacks some attributes of a tensor.
+        outputs = self._run(ops.convert_to_tensor(inputs), training)
+        # -1 stands for the batch: the other sizes are known from the network.
+        outputs = ops.reshape(outputs, (len(self.sigma0), -1, *ops.shape(outputs)[1:]))
+        return ops.swapaxes(outputs, 0, 1)
 
     @property
     def layers(self) -> list:

@@ -116,8 +116,19 @@ def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Mode
     (None, 2)
     """
     names = () if is_integer(classes) else tuple(classes)  # type: ignore[arg-type]
+    if isinstance(classes, str) or len({*names}) < len(names):
+        raise ValueError(
+            "`classes` must be a number, or names that differ from one another. "
+            f"Received: classes={classes!r}"
+        )
     count = check_positive_integer("classes", len(names) or classes)
     head = _head(model)
+    if model.output_shape[-1] != head.filters:
+        raise ValueError(
+            "`with_classes` replaces the last `GaussDerConv`, which must have a map "
+            f"for each class. Received: a model with {model.output_shape[-1]} scores "
+            f"after {head.filters} maps of the layer {head.name!r}"
+        )
 
     def for_classes(layer):
         if layer is head:

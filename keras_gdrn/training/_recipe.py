@@ -23,7 +23,7 @@ class Crossentropy(keras.losses.Loss):
 
     Call:
         Labels `(batch,)` or `(batch, 1)`, integers, or `(batch, class)`, one-hot, and
-        scores `(batch, class)`.
+        scores `(batch, class)`. The loss of a label that is no class is NaN.
 
     Example:
 
@@ -36,9 +36,13 @@ class Crossentropy(keras.losses.Loss):
         self.label_smoothing = float(label_smoothing)
 
     def call(self, y_true, y_pred):
-        if len(y_true.shape) < 2 or y_true.shape[-1] != y_pred.shape[-1]:
+        classes = y_pred.shape[-1]
+        if len(y_true.shape) < 2 or y_true.shape[-1] != classes:
             labels = ops.cast(ops.reshape(y_true, (-1,)), "int32")
-            y_true = ops.one_hot(labels, y_pred.shape[-1], dtype=y_pred.dtype)
+            y_true = ops.one_hot(labels, classes, dtype=y_pred.dtype)
+            # Where it would be all zeros, the loss would be the least there is.
+            known = (labels >= 0) & (labels < classes)
+            y_true = ops.where(ops.expand_dims(known, -1), y_true, float("nan"))
         return keras.losses.categorical_crossentropy(
             y_true, y_pred, from_logits=True, label_smoothing=self.label_smoothing
         )

@@ -89,12 +89,12 @@ KEYWORDS = [
     ([ScaleChannels], NEAR, "sigma", "sigma0"),
     ([ScalePooling], NEAR, "drop_out", "dropout"),
     ([SpatialSelection], NEAR, "modes", "mode"),
-    (CONVOLUTIONS, INSTEAD, "strides", "size of the input; to subsample, put a pool"),
+    (CONVOLUTIONS, INSTEAD, "strides", "size of the input; twice the `sigma`"),
     (CONVOLUTIONS, INSTEAD, "kernel_size", "given by `sigma`"),
     (CONVOLUTIONS, INSTEAD, "padding", "`boundary`"),
     (CONVOLUTIONS, INSTEAD, "dilation_rate", "a larger `sigma`"),
     (CONVOLUTIONS, INSTEAD, "groups", "`separable=True`"),
-    (CONVOLUTIONS, INSTEAD, "stride", "to subsample, put a pooling layer"),
+    (CONVOLUTIONS, INSTEAD, "stride", "twice the `sigma` in all later layers"),
 ]
 
 
@@ -176,7 +176,9 @@ def test_scales_beyond_the_maps_when_it_is_built(size, maps, network, density):
     density = None if maps < size else density  # pooled
     layer = ScaleChannels(network, [0.5, maps / 2 + 1], density)
     # Keras puts in front of it in which layer that was.
-    with refuses(rf"(?s)sigma={maps + 2} for an image of \({maps}, {maps}\)"):
+    origin = rf"layer '\w+' has 2, times sigma0={maps // 2 + 1}"
+    received = rf"sigma={maps + 2} \({origin}\) for an image of \({maps}, {maps}\)"
+    with refuses(rf"(?s){received}"):
         layer(image)
     assert ScaleChannels(network, [0.5, 1.0], density)(image).shape[1] == 2
 

@@ -89,8 +89,8 @@ def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
     def products(size):
         factors = _axis.few_coefficients(size, 6.0, 2, boundary, 1e-3)
         narrow = _axis.smoothing(size, size + 2, 1.0, boundary)
-        kinds = [[*factors.analysis], [factors.synthesis], [narrow]]
-        return [_tiles(matrices)[0].size / size for matrices in kinds]
+        kinds = [*factors.analysis, factors.synthesis, narrow]
+        return [_tiles(matrix)[0].size / size for matrix in kinds]
 
     np.testing.assert_allclose(products(4096), products(1024), rtol=0.15)
 

@@ -464,6 +464,41 @@ def test_result_does_not_depend_on_which_channels_run_beside():
     assert_near(alone[:, 0], layer(images)[:, -1], 1e-5)
 
 
+def renormalization():
+    try:
+        return layers.BatchNormalization(renorm=True)
+    except (TypeError, ValueError):
+        pytest.skip("Keras has it since 3.14")
+
+
+class OwnNormalization(layers.BatchNormalization):
+    def call(self, inputs, training=None, mask=None):
+        return 0 * inputs + 7
+
+
+@pytest.mark.parametrize("density", [1.0, None])
+def test_a_normalization_of_ones_own_does_what_it_says(density):
+    shape = (17, 17, 2)
+    layer = channels(
+        network(shape, GaussDerConv(3, 1.0), OwnNormalization()), density=density
+    )
+    for training in (False, True):
+        np.testing.assert_array_equal(
+            numpy(layer(drawn(2, *shape), training=training)), 7
+        )
+
+
+def test_pixels_may_be_normalized_first_and_must_have_as_many_channels():
+    shape = (17, 17, 2)
+    first = layers.Normalization(mean=[1.0, 2.0], variance=[4.0, 9.0])
+    layer = built(network(shape, first, GaussDerConv(3, 1.0)), shape)
+    images = drawn(2, *shape)
+    plain = channels(network(shape, *layer.network.layers[2:-1]))
+    assert_near(plain((images - [1, 2]) / [2, 3]), numpy(layer(images)), 1e-5)
+    with pytest.raises(ValueError, match=r"value 2, but received .*\(2, 17, 17, 1\)"):
+        layer(images[..., :1])
+
+
 class OwnConv(GaussDerConv):
     """What a subclass does with a map, and at which scale, is not known."""
 
@@ -472,12 +507,22 @@ REFUSED = {
     "changes the size": lambda: network(
         (17, 17, 2), GaussDerConv(3, 1.0), layers.MaxPooling2D(2)
     ),
-    "combines several pixels": lambda: network(
+    "not known to act on each pixel": lambda: network(
         (17, 17, 2), layers.Conv2D(3, 3, padding="same"), GaussDerConv(3, 1.0)
     ),
     "no Gaussian derivative": lambda: network((17, 17, 2), layers.ReLU()),
     "is of a subclass": lambda: network(
         (17, 17, 2), GaussDerConv(3, 1.0), OwnConv(3, 2.0)
+    ),
+    "no map of an image": lambda: network(
+        (17, 17, 2),
+        GaussDerConv(3, 1.0),
+        layers.Reshape((-1, 3)),
+        GaussDerConv(3, 1.0),
+        selection=None,
+    ),
+    "without statistics of all scales": lambda: network(
+        (17, 17, 2), GaussDerConv(3, 1.0), renormalization()
     ),
     "for a grid of": lambda: network(
         (17, 17, 2),

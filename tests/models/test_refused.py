@@ -19,6 +19,7 @@ from keras_gdrn.models import (
     gauss_der_resnet,
     only_layer,
     scale_channel,
+    with_classes,
     with_input_shape,
     with_preprocess,
     with_sigma0,
@@ -63,6 +64,10 @@ def channel(**options):
 
 def known(**options):
     return with_preprocess(model(), Preprocess(("cat", "dog"), **options))
+
+
+def with_dense():
+    return keras.Model(model().input, keras.layers.Dense(5)(model().output))
 
 
 def unbuilt():
@@ -125,6 +130,9 @@ REFUSED = [
     (lambda: decode_predictions([[0.0, 1.0]], "ab", top=0), "`top` must be .*top=0"),
     (lambda: from_preset("digits", ratio=1.3), "`from_preset` has no .* `ratio`"),
     (lambda: from_preset("digits", classes=0), "`classes` must be .*=0"),
+    (lambda: with_classes(model(), "cat"), "`classes` must be .*='cat'"),
+    (lambda: with_classes(model(), ["a", "a"]), r"differ .*=\['a', 'a'\]"),
+    (lambda: with_classes(with_dense(), 3), "5 scores after 2 maps of .* 'head'"),
     (lambda: from_preset("digits", input_shape=(40, 40, 3)), "end in 1 channels"),
     (lambda: from_preset("imagenet"), r"one of \['cifar10.*preset='imagenet'"),
     (lambda: from_preset("stl10"), r"`architecture\('stl10'\)` builds.*preset='stl10'"),

@@ -170,7 +170,7 @@ def test_without_weights_it_is_the_same_network_untrained(digits):
 
 
 @of_files
-@pytest.mark.parametrize(("classes", "names"), [(4, ()), ("abcd", (*"abcd",))])
+@pytest.mark.parametrize(("classes", "names"), [(4, ()), (list("abcd"), (*"abcd",))])
 def test_last_layer_begins_anew_for_other_classes(digits, classes, names):
     model = from_preset("digits", classes=classes)
     assert model.output_shape == (None, 4)

@@ -33,6 +33,14 @@ def test_labels_may_be_integers_or_one_hot(smoothing):
     assert again.label_smoothing == smoothing
 
 
+@pytest.mark.parametrize("label", [-1, 4])
+def test_the_loss_of_a_label_that_is_no_class_is_nan(label):
+    """Not the least there is, as that of an image without a class would be."""
+    scores = np.zeros((3, 4), "float32")
+    assert np.isnan(Crossentropy()(np.array([0, label, 3]), scores))
+    assert np.isfinite(Crossentropy()(np.array([0, 1, 3]), scores))
+
+
 def test_a_recipe_compiles_for_the_data_of_this_package(tmp_path):
     """And an interrupted training goes on by Keras' own callback."""
     data, epochs = digits(), []
