@@ -148,6 +148,16 @@ def check_sigma(sigma: Any) -> float:
     return check_positive("sigma", sigma)
 
 
+def check_sigma0(sigma0: Any) -> tuple[float, ...]:
+    scales = tuple(sigma0) if isinstance(sigma0, Iterable) else ()
+    if not scales or not all(map(is_positive, scales)):
+        raise ValueError(
+            "`sigma0` must be a non-empty sequence of finite, positive numbers. "
+            f"Received: sigma0={sigma0!r}"
+        )
+    return tuple(map(float, scales))
+
+
 def check_epsilon(epsilon: Any) -> float:
     if not (is_number(epsilon) and 0 < epsilon < 1):
         raise ValueError(f"`epsilon` must be in (0, 1). Received: epsilon={epsilon!r}")

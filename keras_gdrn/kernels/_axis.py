@@ -38,13 +38,10 @@ class Factors(NamedTuple):
 
 
 @functools.lru_cache(maxsize=256)
-def smoothing(entering: int, leaving: int, sigma: float, boundary: str) -> Any:
-    """Matrix `(leaving, entering)` of the discrete Gaussian `T(·; σ)`.
-
-    There are as many more outputs, or fewer, on either side of the inputs.
-    """
+def smoothing(inputs: int, outputs: int, sigma: float, boundary: str) -> Any:
+    """Matrix `(outputs, inputs)` of the discrete Gaussian `T(·; σ)`, both centered."""
     kernel = discrete_gaussian(sigma, support_radius(sigma))
-    return read_only(_correlation(kernel, entering, leaving, boundary))
+    return read_only(_correlation(kernel, inputs, outputs, boundary))
 
 
 @functools.lru_cache(maxsize=256)
@@ -114,20 +111,19 @@ def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
         place = place % (2 * size)
         place = np.minimum(place, 2 * size - 1 - place)
     row = np.flatnonzero((place >= 0) & (place < size))
-    ones = np.ones(len(row))
-    shape = (size + 2 * margin, size)
-    return scipy.sparse.coo_array((ones, (row, place[row])), shape=shape).tocsr()
+    entries, shape = (np.ones(len(row)), (row, place[row])), (len(place), size)
+    return scipy.sparse.coo_array(entries, shape=shape).tocsr()
 
 
-def _correlation(kernel, entering: int, leaving: int, boundary: str) -> Any:
+def _correlation(kernel, inputs: int, outputs: int, boundary: str) -> Any:
     """Correlation with a kernel as a sparse matrix, between signals of two lengths."""
-    margin = len(kernel) // 2 + (leaving - entering) // 2
-    shape = (leaving, leaving + len(kernel) - 1)
-    diagonals = np.repeat(kernel[:, None], leaving, axis=1)
+    margin = len(kernel) // 2 + (outputs - inputs) // 2
+    shape = (outputs, outputs + len(kernel) - 1)
+    diagonals = np.repeat(kernel[:, None], outputs, axis=1)
     band = scipy.sparse.diags_array(
         list(diagonals), offsets=np.arange(len(kernel)), shape=shape
     )
-    return band.tocsr() @ extended(entering, margin, boundary)
+    return band.tocsr() @ extended(inputs, margin, boundary)
 
 
 def read_only(matrix) -> Any:

@@ -30,9 +30,7 @@ def central_difference(order: int) -> np.ndarray:
     """
     if order < 0:
         raise ValueError(f"`order` must be >= 0. Received: order={order}")
-    stencil = np.ones(1)
-    if order % 2:
-        stencil = np.array([-0.5, 0.0, 0.5])
+    stencil = np.array([-0.5, 0.0, 0.5] if order % 2 else [1.0])
     for _ in range(order // 2):
         stencil = np.convolve(stencil, [1.0, -2.0, 1.0])
     return stencil

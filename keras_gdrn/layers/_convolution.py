@@ -9,7 +9,6 @@ least: in half precision, differences of rounded values would be off by up to 10
 """
 
 import itertools
-import math
 import operator
 from typing import Any
 
@@ -70,10 +69,8 @@ def narrowed(sigma, step: float):
     A first difference blurs as much as a Gaussian of variance `step² / 3` does, a
     second one of `step² / 6`.
     """
-    if isinstance(sigma, float):
-        return math.sqrt(max(sigma**2 - BLUR * step**2, sigma**2 / 2))
-    variance = ops.square(sigma)
-    return ops.sqrt(ops.maximum(variance - BLUR * step**2, variance / 2))
+    larger = max if isinstance(sigma, float) else ops.maximum
+    return larger(sigma**2 - BLUR * step**2, sigma**2 / 2) ** 0.5
 
 
 def _upcast(layer, x):
@@ -123,9 +120,9 @@ def _jet(layer, sigma, dtype) -> Any:
     """`C_α m(α) σ^|α|`."""
     jet = layer.depthwise_kernel if layer.separable else layer.kernel
     jet = ops.cast(jet, dtype)
-    counts, orders = map(multinomial, layer.indices), map(sum, layer.indices)
+    counts, orders = ([f(a) for a in layer.indices] for f in (multinomial, sum))
     counts, orders, sigma = (
-        ops.convert_to_tensor(x, dtype) for x in ([*counts], [*orders], sigma)
+        ops.convert_to_tensor(x, dtype) for x in (counts, orders, sigma)
     )
     factors = counts * ops.power(sigma, orders)
     return jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
@@ -139,6 +136,16 @@ def _finished(layer, y):
     if layer.separable:
         y = ops.matmul(y, ops.cast(layer.kernel, y.dtype))
     return unfused(y if layer.bias is None else y + ops.cast(layer.bias, y.dtype))
+
+
+def regularized(layer, maps: list) -> list:
+    """The outputs of a layer, after the loss that Keras adds where it calls a layer."""
+    if layer.activity_regularizer is not None:
+        for x in maps:
+            loss = layer.activity_regularizer(x)
+            count = ops.cast(ops.shape(x)[0], loss.dtype)
+            layer.add_loss(ops.divide_no_nan(loss, count))
+    return maps
 
 
 def _conv(x, kernel) -> Any:

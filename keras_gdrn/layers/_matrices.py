@@ -17,13 +17,13 @@ from keras_gdrn.layers._backends import single_or_double
 _FINENESS = 256
 
 
-def smoothing(entering, leaving, sigma, dtype, boundary="symmetric", initial=0.0):
+def smoothing(inputs, outputs, sigma, dtype, boundary="symmetric", initial=0.0):
     """As `kernels._axis.smoothing`, for a learned σ from its `initial` value."""
-    if isinstance(entering, int) and isinstance(sigma, float):
-        return _axis.smoothing(entering, leaving, sigma, boundary)
+    if isinstance(inputs, int) and isinstance(sigma, float):
+        return _axis.smoothing(inputs, outputs, sigma, boundary)
     # Enough zeros beyond the edges that the mirror image has no influence.
-    margin = entering + math.ceil(40 * initial) if boundary == "zero" else 0
-    return _smoothing_by_cosines(entering, leaving, sigma, margin, dtype)
+    margin = inputs + math.ceil(40 * initial) if boundary == "zero" else 0
+    return _smoothing_by_cosines(inputs, outputs, sigma, margin, dtype)
 
 
 def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> Any:
@@ -56,20 +56,20 @@ def resampling(size, points, step: float, sigma, boundary, dtype) -> Any:
     return _with_mirror_images(response, positions, size, boundary)
 
 
-def _smoothing_by_cosines(entering, leaving, sigma, margin, dtype):
+def _smoothing_by_cosines(inputs, outputs, sigma, margin, dtype):
     """By the discrete cosine transform, which makes mirrored smoothing diagonal.
 
     `T = A diag(exp(-σ² (1 - cos θ))) Bᵀ` at `θ_k = π k / n`.
     """
-    sigma, size = ops.cast(sigma, dtype), entering + 2 * margin
+    sigma, size = ops.cast(sigma, dtype), inputs + 2 * margin
     k = ops.arange(size)
     theta = math.pi * ops.cast(k, dtype) / ops.cast(size, dtype)
     weight = ops.cast(ops.where(k > 0, 2, 1), dtype) / ops.cast(size, dtype)
     weight = weight * ops.exp(-ops.square(sigma) * (1 - ops.cos(theta)))
-    first = margin - (leaving - entering) // 2
-    outputs = _cosines(ops.arange(leaving) + first, k, size, dtype)
-    inputs = _cosines(ops.arange(entering) + margin, k, size, dtype)
-    return ops.matmul(outputs * weight, ops.transpose(inputs))
+    first = margin - (outputs - inputs) // 2
+    left = _cosines(ops.arange(outputs) + first, k, size, dtype)
+    right = _cosines(ops.arange(inputs) + margin, k, size, dtype)
+    return ops.matmul(left * weight, ops.transpose(right))
 
 
 def _cosines(place, k, size, dtype: str):

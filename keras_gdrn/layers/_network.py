@@ -1,7 +1,5 @@
 """A network as the calls of its layers, which are evaluated at several scales."""
 
-import warnings
-
 import keras
 
 from keras_gdrn._checks import check_reach
@@ -25,14 +23,11 @@ ON_PIXELS = ". `density=None` evaluates it on the pixels"
 class Network:
     """The calls of a network for images of one shape.
 
-    Raises:
-        UnsupportedLayer: If a layer cannot be evaluated at several scales, on the
-            pixels (`density=None`) or on grids.
-        ValueError: If a layer is wider than its maps.
+    It refuses an `UnsupportedLayer`, and one that is wider than its maps.
     """
 
     def __init__(self, network, input_shape, scales, density: float | None):
-        self.name, self.rank = network.name, len(input_shape)
+        self.rank = len(input_shape)
         image = keras.KerasTensor((None, *input_shape[1:]), network.compute_dtype)
         self.source = Value(image, is_map=True, on_pixels=True)
         self.calls, self.result = calls_of(network, self.source)
@@ -42,9 +37,11 @@ class Network:
         self._check(on_grids=density is not None)
         for call in self.calls:
             if call.convolutions:
-                name, sigma, sigma0 = call.layer.name, call.layer.sigma, max(scales)
-                origin = f"layer {name!r} has {sigma:g}, times sigma0={sigma0:g}"
-                check_reach(sigma0 * sigma, self.positions(call.maps[0]), origin)
+                sigma, most, maps = call.layer.sigma, max(scales), call.maps[0]
+                origin = (
+                    f"layer {call.layer.name!r} has {sigma:g}, times sigma0={most:g}"
+                )
+                check_reach(most * sigma, self.positions(maps), origin)
 
     @property
     def boundary(self) -> str:
@@ -74,19 +71,12 @@ class Network:
         return ours[0].data_format if ours else "channels_last"
 
     def _check(self, on_grids: bool) -> None:
-        if on_grids and not any(call.convolutions for call in self.calls):
-            raise UnsupportedLayer(f"has no Gaussian derivative layer{ON_PIXELS}")
-        if not any(call.takes_scales for call in self.calls):
-            warnings.warn(
-                "`ScaleChannels` changes the scale of Gaussian derivative layers, and "
-                f"its network {self.name!r} has none: its output is the same "
-                "at each initial scale.",
-                stacklevel=3,
-            )
+        advice = ON_PIXELS if on_grids else ""
+        if not any(c.convolutions if on_grids else c.takes_scales for c in self.calls):
+            raise UnsupportedLayer(f"has no Gaussian derivative layer{advice}")
         for call in self.calls:
             reason = self._fault_on_grids(call) if on_grids else _fault_on_pixels(call)
             if reason is not None:
-                advice = ON_PIXELS if on_grids else ""
                 raise UnsupportedLayer(reason + advice, call.layer)
 
     def _fault_on_grids(self, call: Call) -> str | None:

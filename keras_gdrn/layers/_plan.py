@@ -4,12 +4,11 @@ A scale channel is the network on a grid whose step is its initial scale: by sca
 covariance `Γ_{σ_0}(f)(x) = Γ_1(f(σ_0 ·))(x / σ_0)`. So all lengths here are in units of
 the initial scale, and a plan is the same for all scale channels.
 
-Each map has the largest step that the layers around it allow: the smallest of their
-scales over the density. If the network ends in central selection, a map is a window
-around the center, within the windows that it is computed from. The influence of its
-positions on the scores (the effective receptive field) is, to first order, a Gaussian.
-Its variance is the sum of the squared scales of the layers that follow; the last layer
-counts twice.
+The step of a map is the smallest scale of the layers around it, over the density. If
+the network ends in central selection, a map is a window around the center. Its width
+follows from the influence of its positions on the scores (the effective receptive
+field), which is a Gaussian to first order. The variance is the sum of the squared
+scales of the layers that follow; the last layer counts twice.
 """
 
 import math
@@ -77,17 +76,19 @@ class Plan:
         return groups
 
     def grids(self, value: Value, spatial, groups: list[Group]) -> list[Grid]:
-        """Grids of a map, one for each group of scale channels.
+        """Grids of a map, one for each group of scale channels; none of the pixels.
 
         Where maps are no windows, they depend on the sizes of the images.
         """
+        if value.on_pixels:
+            return []
         if self.central:
             return [self._windows[value]]
         return [covering(spatial, min(group), self.step(value)) for group in groups]
 
-    def middles(self, call: Call, leaving: list[Grid]) -> list[Grid]:
+    def middles(self, call: Call, targets: list[Grid]) -> list[Grid]:
         """Grids of the map between the two convolutions of a residual block."""
-        return [self._middles[call.output]] if self.central else leaving
+        return [self._middles[call.output]] if self.central else targets
 
     def _check_sizes(self) -> None:
         """Refuses a layer whose scores have another shape on grids."""

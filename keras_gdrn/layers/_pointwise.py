@@ -37,17 +37,13 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
 
 def _is_elementwise(operation, args: tuple) -> bool:
     """Whether it is a Keras operation on maps, and on numbers at most."""
-    constants = [
-        leaf
-        for leaf in keras.tree.flatten(args)
-        if isinstance(leaf, numbers.Number) or hasattr(leaf, "shape")
-    ]
-    numbers_only = all(isinstance(leaf, numbers.Number) for leaf in constants)
-    kind = type(operation)
-    return numbers_only and (
-        kind.__module__ in ("keras.src.ops.numpy", "keras.src.ops.nn")
-        and kind.__name__ in _ELEMENTWISE
-    )
+    leaves, kind = keras.tree.flatten(args), type(operation)
+    known = kind.__module__ in ("keras.src.ops.numpy", "keras.src.ops.nn")
+    return known and not any(map(_is_array, leaves)) and kind.__name__ in _ELEMENTWISE
+
+
+def _is_array(leaf) -> bool:
+    return hasattr(leaf, "shape") and not isinstance(leaf, numbers.Number)
 
 
 _OVER_CHANNELS = {

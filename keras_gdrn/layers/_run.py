@@ -8,13 +8,16 @@ from keras import ops
 
 from keras_gdrn.layers._batch_normalization import normalized_jointly, normalizes
 from keras_gdrn.layers._calls import Call, Value, training_argument
-from keras_gdrn.layers._convolution import convolved_images, convolved_on_grid
+from keras_gdrn.layers._convolution import (
+    convolved_images,
+    convolved_on_grid,
+    regularized,
+)
 from keras_gdrn.layers._grid import Grid, at_points, interpolated, sampled
 from keras_gdrn.layers._network import Network
 from keras_gdrn.layers._plan import Group, Plan
-from keras_gdrn.layers._residual import regularized, residual
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
-from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
+from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock, residual
 
 
 def run_on_pixels(network: Network, scales: Group, images, training: bool | None):
@@ -141,9 +144,6 @@ class _RunOnGrids:
         return self._to_channels_last(output) if call.output.is_map else output
 
     def _grids(self, value: Value, groups: list[Group] | None = None) -> list[Grid]:
-        """Grids of a map, none for the pixels."""
-        if value.on_pixels:
-            return []
         return self.plan.grids(value, self.spatial, groups or self.plan.groups)
 
     def _parts(self, value: Value, groups: list[Group]) -> list:

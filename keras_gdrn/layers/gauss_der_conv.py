@@ -46,7 +46,7 @@ class GaussDerConv(keras.layers.Layer):
     Source: Perzanowski & Lindeberg, Eqs. gauss-der-layer and disc-gauss+central-diff;
     `C_α` counted as in Eq. gauss-der-layer. Departure: the kernels are not truncated.
     Wide kernels are evaluated by few coefficients, with a relative error of at most
-    `2 epsilon` in the spectral norm.
+    `2 epsilon` in the spectral norm; for those on grids, see `ScaleChannels`.
 
     Args:
         filters: Number of output channels.
@@ -169,10 +169,7 @@ class GaussDerConv(keras.layers.Layer):
         return ops.exp(self.log_sigma) if self.trainable_sigma else self.sigma
 
     def call(self, inputs, scales=(1.0,)):
-        """Convolves maps of the initial scales `scales`, one scale after another.
-
-        `ScaleChannels` passes them if `density=None`.
-        """
+        """Convolves maps of one scale after another, which `ScaleChannels` passes."""
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)

@@ -1,14 +1,38 @@
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_gdrn.layers._arguments import cloned
-from keras_gdrn.layers._batch_normalization import batch_normalization
-from keras_gdrn.layers._residual import residual
+from keras_gdrn.layers._backends import unfused
+from keras_gdrn.layers._batch_normalization import (
+    batch_normalization,
+    normalized_jointly,
+)
+from keras_gdrn.layers._convolution import regularized
 from keras_gdrn.layers.gauss_der_conv import OPTIONS_OF_WEIGHTS, GaussDerConv
 
 _SHARED_WITH_PROJECTION = ["use_bias", *OPTIONS_OF_WEIGHTS]
+
+
+def residual(
+    block, maps, skip: list, first: Callable, second: Callable, training: bool | None
+) -> list:
+    """`M(x) = φ(skip(x) + BN(w_2 * φ(BN(w_1 * x))))`.
+
+    `skip` are the inputs at the positions of the outputs. `first` and `second` apply
+    the convolutions `w_1` and `w_2`, with their biases, to maps.
+    """
+    y = regularized(block.conv1, first(maps))
+    y = normalized_jointly(block.bn1, y, training)
+    y = [block.activation(x) for x in y]
+    y = regularized(block.conv2, second(y))
+    y = normalized_jointly(block.bn2, y, training)
+    if block.projection is not None:
+        skip = [unfused(block.projection(x)) for x in skip]
+        skip = normalized_jointly(block.projection_bn, skip, training)
+    return [block.activation(a + b) for a, b in zip(y, skip, strict=True)]
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")

@@ -1,10 +1,9 @@
-from collections.abc import Iterable
 from functools import partial
 
 import keras
 from keras import ops
 
-from keras_gdrn._checks import check_positive, is_positive
+from keras_gdrn._checks import check_positive, check_sigma0
 from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._calls import UnsupportedLayer
 from keras_gdrn.layers._network import Network
@@ -22,9 +21,12 @@ class ScaleChannels(keras.layers.Layer):
     is scale covariant. Batch normalization takes its statistics over all scale channels
     together.
 
-    If the network ends in central selection, its maps are windows around the center,
-    the smaller, the fewer layers follow. What lies outside does not change the scores.
-    Maps that the network itself returns are whole, and interpolated at the pixels.
+    If the network ends in central selection, only a window around the center of each
+    map is computed, smaller from layer to layer. Maps that the network itself returns
+    are whole, and interpolated at the pixels.
+
+    Departure: on a grid, kernels are differences of a sampled continuous Gaussian. At a
+    density of 1, 1.4 or 2, they are within 19, 9 or 4 percent of Gaussian derivatives.
 
     Source: Perzanowski & Lindeberg, Eqs. sigma0-multichan and
     complete-multi-net-definition.
@@ -50,12 +52,9 @@ class ScaleChannels(keras.layers.Layer):
         `(batch, scale, …)`, scales in the order of `sigma0`.
 
     Raises:
-        ValueError: If `density` or `receptive_field` is out of its range; if `sigma0`
-            is empty or holds a value that is not finite and positive; if a layer is
-            wider than its maps at one of the scales (found when `ScaleChannels` is
-            built or applied to a `keras.Input`); if the network has been built for
-            inputs of another shape, or has a layer that cannot be evaluated on grids;
-            or if one `ScaleChannels` is applied inside another.
+        ValueError: If an argument is out of its range, or one `ScaleChannels` is inside
+            another. When it is built: if `σ_0 σ` of a layer exceeds the image, or the
+            network has another input shape, or a layer that cannot be evaluated so.
 
     Example:
 
@@ -81,7 +80,7 @@ class ScaleChannels(keras.layers.Layer):
                 f"Received: network={network!r} of type {type(network).__name__}"
             )
         self.network = network
-        self.sigma0 = _checked_scales(sigma0)
+        self.sigma0 = check_sigma0(sigma0)
         given = {"density": density, "receptive_field": receptive_field}
         self.density, self.receptive_field = (
             value if value is None else check_positive(name, value)
@@ -172,13 +171,3 @@ class ScaleChannels(keras.layers.Layer):
             )
         network = keras.saving.deserialize_keras_object(config.pop("network"))
         return cls(network, **config)
-
-
-def _checked_scales(sigma0) -> tuple[float, ...]:
-    scales = tuple(sigma0) if isinstance(sigma0, Iterable) else ()
-    if not scales or not all(is_positive(scale) for scale in scales):
-        raise ValueError(
-            "`sigma0` must be a non-empty sequence of finite, positive numbers. "
-            f"Received: sigma0={sigma0!r}"
-        )
-    return tuple(float(scale) for scale in scales)

@@ -205,13 +205,11 @@ def test_network_for_other_images(network, density):
             ScaleChannels(network, [1.0], density)(keras.Input(shape))
 
 
+@pytest.mark.parametrize("density", [1.0, None])
 @pytest.mark.parametrize("network", [keras.layers.Dense(3), SpatialSelection()])
-def test_network_without_gaussian_derivatives(network):
-    image = keras.Input((8, 8, 3))
+def test_network_without_gaussian_derivatives(network, density):
     with refuses("it has no Gaussian derivative layer"):
-        ScaleChannels(network, [1.0, 2.0])(image)
-    with pytest.warns(UserWarning, match="of Gaussian derivative layers, and .* none"):
-        ScaleChannels(network, [1.0, 2.0], density=None)(image)
+        ScaleChannels(network, [1.0, 2.0], density)(keras.Input((8, 8, 3)))
 
 
 def test_nested_scale_channels():

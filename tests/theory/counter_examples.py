@@ -112,3 +112,10 @@ def sampled_gaussian(sigma, radius):
     """The continuous Gaussian at the pixels, normalized to sum 1."""
     kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
     return kernel / kernel.sum()
+
+
+class PlainConv(keras.layers.Conv2D):
+    """The same at every scale."""
+
+    def call(self, inputs, scales=(1.0,)):
+        return super().call(inputs)

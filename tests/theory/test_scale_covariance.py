@@ -1,6 +1,5 @@
 """Scale covariance of a layer, a residual block and a whole 18-layer scale channel."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -11,6 +10,7 @@ from tests.theory.assertions import (
     values_at,
 )
 from tests.theory.counter_examples import (
+    PlainConv,
     SubsampledBlock,
     forgets_the_scale,
     without_scale_normalization,
@@ -145,9 +145,7 @@ def test_interpolation_is_more_exact_than_the_tolerances():
 
 COUNTER_EXAMPLES = {
     "no scale normalization": lambda: without_scale_normalization(random_layer(SHAPE)),
-    "plain convolution": lambda: at_scale(
-        keras.layers.Conv2D(8, 7, padding="same"), on_pixels
-    ),
+    "plain convolution": lambda: at_scale(PlainConv(8, 7, padding="same"), on_pixels),
     "scale channels that forget the scale": lambda: forgets_the_scale(
         random_layer(SHAPE)
     ),
@@ -158,7 +156,6 @@ COUNTER_EXAMPLES = {
 
 
 @pytest.mark.seen_on_tensorflow("the assertions are the same")
-@pytest.mark.filterwarnings("ignore:.ScaleChannels. changes the scale")
 @pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize("make", COUNTER_EXAMPLES.values(), ids=COUNTER_EXAMPLES)
 def test_counter_examples(make, factor):

@@ -129,12 +129,12 @@ def test_unfit_arguments(given, message):
 
 
 @pytest.mark.seen_on_tensorflow("models and labels are looked at by Python")
-@pytest.mark.filterwarnings("ignore:`ScaleChannels` changes the scale")
 def test_models_of_another_kind():
     image, channel = keras.Input((9, 9, 2)), last_convolution()
     maps = keras.Model(channel.input, channel.get_layer("head").output)
     both = [ScaleChannels(channel, [scale])(image) for scale in SIGMA0[:2]]
-    flat = ScaleChannels(keras.layers.Flatten(), [1.0], density=None)(image)
+    row = keras.Sequential([GaussDerConv(1, 1.0), keras.layers.Flatten()])
+    flat = ScaleChannels(row, [1.0], density=None)(image)
     for model, message in (
         (maps, r"one `SpatialSelection`.* with 0"),
         (keras.Model(image, keras.layers.Add()(both)), "`ScaleChannels`.* with 2"),
