@@ -34,7 +34,8 @@ test: $(INSTALLED)
 test-slow: $(INSTALLED)
 	$(MAKE) --jobs=2 slow jax
 	if $(BIN)/python -c "import torch" 2>/dev/null; then \
-		KERAS_BACKEND=torch $(PYTEST) $(ON_TORCH); fi
+		KERAS_BACKEND=torch $(PYTEST) $(ON_TORCH); \
+		else echo "Not tested on PyTorch, which is not installed."; fi
 
 slow: $(INSTALLED)
 	KERAS_BACKEND=tensorflow nice -n 4 $(PYTEST) -m "slow and not endurance"

@@ -15,6 +15,9 @@ def multi_indices(
         dimensions: Number of spatial dimensions.
         order: Highest total order of differentiation.
         zero_order: Whether to include α = 0.
+
+    Returns:
+        The multi-indices, tuples of `dimensions` orders.
     """
     lowest = 0 if zero_order else 1
     every = itertools.product(range(order, -1, -1), repeat=dimensions)
@@ -23,6 +26,13 @@ def multi_indices(
 
 
 def multinomial(alpha: tuple[int, ...]) -> int:
-    """`m(α) = |α|! / (α_1! … α_D!)`, the factor of a multi-index in the jet."""
+    """`m(α) = |α|! / (α_1! … α_D!)`, the jet's normalization factor.
+
+    Args:
+        alpha: Multi-index α.
+
+    Returns:
+        The factor, at least 1.
+    """
     product = math.prod(math.factorial(a) for a in alpha)
     return math.factorial(sum(alpha)) // product

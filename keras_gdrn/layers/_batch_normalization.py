@@ -22,11 +22,7 @@ def batch_normalization(name: str | None = None, dtype=None):
 def normalizes(layer) -> bool:
     """Whether it is Keras' batch normalization, or of a subclass with its `call`."""
     same = type(layer).call is keras.layers.BatchNormalization.call
-    return same and not renormalizes(layer)
-
-
-def renormalizes(layer) -> bool:
-    return getattr(layer, "renorm", False)  # of batch normalization since Keras 3.14
+    return same and not getattr(layer, "renorm", False)  # since Keras 3.14
 
 
 def normalized_jointly(normalization, maps: list, training: bool | None) -> list:

@@ -87,11 +87,10 @@ def differences_combined(layer, x, sigma, blur=0.0):
     stencils = derivative_stencils(layer.indices, blur)
     stencils = ops.convert_to_tensor(stencils, x.dtype)
     kernel = ops.tensordot(stencils, jet, axes=1)
-    convolve = _depthwise_conv if layer.separable else _conv
     if x.shape[0] == 0:  # a batch without images, which some versions refuse
         one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
-        return _finished(layer, convolve(one, kernel)[:0])
-    return _finished(layer, convolve(x, kernel))
+        return _finished(layer, _conv(layer, one, kernel)[:0])
+    return _finished(layer, _conv(layer, x, kernel))
 
 
 def _by_few_coefficients(layer, x, axes: list):
@@ -148,12 +147,10 @@ def regularized(layer, maps: list) -> list:
     return maps
 
 
-def _conv(x, kernel) -> Any:
-    return ops.conv(x, kernel, 1, "valid", "channels_last")
-
-
-def _depthwise_conv(x, kernel) -> Any:
-    """Depthwise convolution, also in three dimensions, which Keras lacks."""
+def _conv(layer, x, kernel) -> Any:
+    """The convolution, also depthwise in three dimensions, which Keras lacks."""
+    if not layer.separable:
+        return ops.conv(x, kernel, 1, "valid", "channels_last")
     spatial = len(kernel.shape) - 1
     if spatial <= 2:
         kernel = ops.expand_dims(kernel, -1)

@@ -3,7 +3,6 @@
 import keras
 
 from keras_gdrn._checks import check_reach
-from keras_gdrn.layers._batch_normalization import renormalizes
 from keras_gdrn.layers._calls import (
     Call,
     UnsupportedLayer,
@@ -89,7 +88,7 @@ class Network:
         maps = [*call.maps, call.output] if call.output.is_map else call.maps
         if len(set(map(self.positions, maps))) > 1:
             return "changes the size of its maps: double `sigma` in all later layers"
-        if renormalizes(call.layer):
+        if getattr(call.layer, "renorm", False):
             return "has `renorm=True`, without statistics of all scales together"
         on_pixels = all(value.on_pixels for value in call.maps)
         if on_pixels and not self.is_pointwise(call):

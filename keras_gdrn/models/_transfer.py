@@ -63,6 +63,9 @@ def with_sigma0(
 def with_input_shape(model: keras.Model, input_shape: tuple) -> keras.Model:
     """The model for images of another size; all weights are shared with `model`.
 
+    Initial scales stay as they are, in pixels: it recognizes objects of the same sizes
+    in pixels. For others, see `with_sigma0`.
+
     Args:
         model: Functional model whose layers take any image size.
         input_shape: Shape of an image, `(*spatial, channels)`; sizes may be `None`.
