@@ -5,6 +5,7 @@ import functools
 import inspect
 import math
 import numbers
+import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -39,9 +40,23 @@ def plain(value: Any) -> Any:
 def check_choice(name: str, value: Any, choices: Collection) -> Any:
     if value not in choices:
         raise ValueError(
-            f"`{name}` must be one of {choices}. Received: {name}={value!r}"
+            f"`{name}` must be one of {choices}.{did_you_mean(value, choices)} "
+            f"Received: {name}={shown(value)}"
         )
     return value
+
+
+def did_you_mean(value: Any, known: Collection) -> str:
+    """A question after the nearest of the known words, if there is one."""
+    words = [word for word in known if isinstance(word, str)]
+    near = difflib.get_close_matches(value if isinstance(value, str) else "", words, 1)
+    return f" Did you mean `{near[0]}`?" if near else ""
+
+
+def shown(value: Any) -> str:
+    """How an error shows what was received: an array would fill the screen."""
+    text = repr(value)
+    return text if len(text) <= 200 else reprlib.repr(value)
 
 
 def takes_keywords_of(
@@ -88,11 +103,9 @@ def check_keywords(
                 f"Received: {keyword}={value!r}"
             )
         if keyword not in accepted:
-            near = difflib.get_close_matches(keyword, accepted, n=1)
-            hint = f" Did you mean `{near[0]}`?" if near else ""
             raise ValueError(
-                f"`{name}` has no argument `{keyword}`.{hint} "
-                f"Received: { ({keyword: value}) }"
+                f"`{name}` has no argument `{keyword}`."
+                f"{did_you_mean(keyword, accepted)} Received: { ({keyword: value}) }"
             )
 
 

@@ -4,8 +4,8 @@
     python benchmarks/studies/trained.py cifar10 --limit 200 --dry-run
 
 Each network is tested as it runs now: on objects of nine sizes, in the center, and at
-the size of its training on images that are shifted along both axes. As many test images
-are taken as its card tells of.
+the size of its training on images that are shifted along both axes. The number of test
+images is that of its card.
 """
 
 import argparse

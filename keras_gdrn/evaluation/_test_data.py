@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_gdrn._checks import is_positive
+from keras_gdrn._checks import is_positive, shown
 from keras_gdrn.training._sources import CHECKED, as_targets, checked_images
 
 
@@ -19,7 +19,7 @@ def at_each_factor(
     if not isinstance(datasets, Mapping) or not datasets:
         raise ValueError(
             "`datasets` must map at least one size factor to its test data. "
-            f"Received: datasets={datasets!r}"
+            f"Received: datasets={shown(datasets)}"
         )
     for factor in datasets:
         if not is_positive(factor):

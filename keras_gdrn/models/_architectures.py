@@ -99,7 +99,7 @@ OF_THE_PAPER = {
     ),
     "rescaled_stl10_separable": dataclasses.replace(_STL10, separable_blocks=4),
 }
-# As they come trained, with wider windows than are the default now.
+# Of the trained networks: their windows are wider than the default.
 SMALL = {
     "digits": Architecture((40, 40, 1), (8, 12, 12, 16, 16), 1.25, receptive_field=2.5),
     "mnist": Architecture(

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_gdrn._checks import (
+    check_choice,
     check_input_shape,
     check_number,
     check_positive,
@@ -21,6 +22,8 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.layers._batch_normalization import batch_normalization
+from keras_gdrn.layers.scale_pooling import MODES as SCALE_POOLINGS
+from keras_gdrn.layers.spatial_selection import MODES as SPATIAL_SELECTIONS
 from keras_gdrn.models._head import head_initializers
 
 # Where `**convolution` of `scale_channel` goes, and keywords that it refuses.
@@ -105,6 +108,7 @@ def scale_channel(
     image = keras.Input(input_shape, name="image")
     x = _conv_bn_relu(image, "stem", widths[0], 1.0, common)
     build = _residual_block if residual else _conv_bn_relu
+    check_choice("spatial_selection", spatial_selection, SPATIAL_SELECTIONS)
     for block, filters in enumerate(widths[1:], start=1):
         separable = block > blocks - separable_blocks
         options = {**common, "zero_order": zero_order, "separable": separable}
@@ -169,6 +173,7 @@ def gauss_der_resnet(
     >>> model.output_shape
     (None, 10)
     """
+    check_choice("scale_pooling", scale_pooling, SCALE_POOLINGS)
     network = scale_channel(input_shape, classes, widths, ratio, **channel)
     image = keras.Input(input_shape, name="image")
     scores = ScaleChannels(

@@ -12,8 +12,10 @@ from typing import Any
 
 import keras
 
-from keras_gdrn._checks import takes_keywords_of
+from keras_gdrn._checks import check_choice, takes_keywords_of
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
+from keras_gdrn.layers.scale_pooling import MODES as SCALE_POOLINGS
+from keras_gdrn.layers.spatial_selection import MODES as SPATIAL_SELECTIONS
 from keras_gdrn.models._architectures import ARCHITECTURES
 from keras_gdrn.models._card import FILE, README, Card, read_card, write_card
 from keras_gdrn.models._graph import only_layer, replace_layers
@@ -93,6 +95,12 @@ def from_preset(
     >>> from_preset("digits", classes=["disc", "square", "cross"]).output_shape
     (None, 3)
     """
+    for name, mode, modes in (
+        ("spatial_selection", spatial_selection, SPATIAL_SELECTIONS),
+        ("scale_pooling", scale_pooling, SCALE_POOLINGS),
+    ):
+        if mode is not None:
+            check_choice(name, mode, modes)
     model: Any = _loaded(preset)
     if not load_weights:
         model = type(model).from_config(model.get_config())

@@ -1,4 +1,4 @@
-"""What a trained network knows of its images, as the first of its layers."""
+"""The first layer of a trained network: how its images and objects are."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,13 @@ EXTENSIONS = ("zero", "mirror")
 class Preprocess(keras.layers.Layer):
     """Takes images with values of 0 to 255 or of 0 to 1, and gives those of 0 to 1.
 
-    Which of the two they are is seen for each image from its values, as Keras makes
-    floating-point numbers of whatever a model is given: one with a value above 1.5 is
-    divided by 255. An image that is neither, such as one with values from -1 to 1 or a
-    standardized one, becomes NaN, and so do its scores: never wrong in silence. (An
-    image of whole numbers that has no value but 0 and 1 is one of 0 to 1.)
+    An image with a value above 1.5 is divided by 255. (Its dtype does not count, as
+    Keras makes floating-point numbers of all inputs.) An image of neither range, such
+    as a standardized one, becomes NaN, and so do its scores. An image of whole numbers
+    that has no value but 0 and 1 is one of 0 to 1.
 
-    The layer also keeps what else must be known to ask the network about a photograph,
-    so that it is saved, loaded and published with it (see `classify`).
+    The layer also keeps what `classify` must know about the network: names of classes,
+    size of objects, and what surrounds an image. They are saved with the network.
 
     Args:
         class_names: Names of the classes, in the order of the scores.
@@ -92,10 +91,7 @@ class Preprocess(keras.layers.Layer):
         return config
 
     def _checked(self, images):
-        """Images of the right shape, before a layer behind this one fails in its own.
-
-        What is not known when TensorFlow makes the graph is known from here on.
-        """
+        """Images of the right shape; sizes that were unknown are known from here on."""
         own, shape = self._shape, tuple(images.shape)
         pairs = [*zip(shape[1:], own, strict=False)]
         if len(shape) != len(own) + 1 or any(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import keras
 from keras import ops
 
-from keras_gdrn._checks import check_number, check_positive
+from keras_gdrn._checks import check_number, check_positive, did_you_mean, shown
 from keras_gdrn.training._augment import Augmentation
 
 # Weight decay is only for what multiplies features.
@@ -218,7 +218,8 @@ def as_recipe(recipe: Recipe | str) -> Recipe:
     chosen = RECIPES.get(recipe) if isinstance(recipe, str) else recipe
     if not isinstance(chosen, Recipe):
         raise ValueError(
-            f"`recipe` must be a `Recipe` or one of {sorted(RECIPES)}. "
-            f"Received: recipe={recipe!r}"
+            "In `fit(model, recipe, data)`, `recipe` must be a `Recipe` or one of "
+            f"{sorted(RECIPES)}.{did_you_mean(recipe, RECIPES)} "
+            f"Received: recipe={shown(recipe)}"
         )
     return chosen

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras_tuner
 import numpy as np
 
-from keras_gdrn._checks import is_number
+from keras_gdrn._checks import check_choice, is_number
 from keras_gdrn.layers.scale_pooling import MODES
 from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES
@@ -103,6 +103,8 @@ class SearchSpace:
                     f"`{name}` must be a tuple of at least one value. "
                     f"Received: {name}={values!r}"
                 )
+        for mode in self.scale_pooling:
+            check_choice("scale_pooling", mode, MODES)
         lowest, highest = self.sigma0_range
         if not 0 < lowest <= highest or min(self.sigma0_spacing) <= 1:
             raise ValueError(

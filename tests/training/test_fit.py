@@ -188,6 +188,8 @@ A_MODEL = r"`model` must be .*keras.Input\(.* to scores .*`model.fit`"
     [
         ({"recipe": "cifar"}, r"one of \[.*'rescaled_cifar10',.*recipe='cifar'"),
         ({"recipe": 3}, r"must be a `Recipe` or one of \[.*recipe=3"),
+        ({"recipe": "cifar10"}, r"Did you mean `rescaled_cifar10`\? .*='cifar10'"),
+        ({"recipe": np.ones((40, 40, 40))}, r"\]\. Received: recipe=.{1,99}$"),
         ({"seed": 1.5}, "`seed` must be an integer >= 0. Received: seed=1.5"),
         ({"checkpoint_minutes": -1}, r"`checkpoint_minutes` must be .*minutes=-1"),
         *(({"model": model}, A_MODEL) for model in NO_CLASSIFIERS),
