@@ -94,8 +94,7 @@ def resume(model: keras.Model, folder: Path) -> State:
         values = group.get("values", {})
         values = [values[str(number)][()] for number in range(len(values))]
         step, rows = int(group["step"][()]), json.loads(group["rows"][()])
-        stopped = "stopped" in group and bool(group["stopped"][()])
-        state = State(step, rows, values, stopped)
+        state = State(step, rows, values, bool(group["stopped"][()]))
     if state.rows:
         _write_log(folder, state.rows)  # without rows after the checkpoint
     return state
