@@ -69,7 +69,10 @@ def few_coefficients(
     """
     if (2 * sigma) ** max(order, 2) < _MAX_MAGNIFICATION:
         return None
-    smooth = _truncated_gaussian(sigma, order, epsilon)
+    # Without tails, whose differences are small against `epsilon`.
+    tail = 0.01 * epsilon / max(sigma, 1) ** max(order - 1, 0)
+    smooth = discrete_gaussian(sigma, truncation_radius(sigma, tail))
+    smooth /= smooth.sum()
     operators = [
         _correlation(
             sigma**a * np.convolve(smooth, central_difference(a)), size, size, boundary
@@ -88,13 +91,6 @@ def few_coefficients(
     synthesis = scipy.sparse.block_diag([basis[:, :rank] for basis, _ in bases], "csr")
     analysis = (read_only(synthesis.T @ operator) for operator in operators)
     return Factors(tuple(analysis), read_only(synthesis))
-
-
-def _truncated_gaussian(sigma: float, order: int, epsilon: float) -> np.ndarray:
-    """`T(·; σ)` without tails, whose differences are small against `epsilon`; sum 1."""
-    tail = 0.01 * epsilon / max(sigma, 1) ** max(order - 1, 0)
-    smooth = discrete_gaussian(sigma, truncation_radius(sigma, tail))
-    return smooth / smooth.sum()
 
 
 def _singular_vectors(rows) -> tuple[np.ndarray, np.ndarray]:

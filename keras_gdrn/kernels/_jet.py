@@ -1,7 +1,12 @@
-"""The multi-indices of a jet, and their normalization."""
+"""The multi-indices of a jet, their normalization and their differences."""
 
+import functools
 import itertools
 import math
+
+import numpy as np
+
+from keras_gdrn.kernels._discrete import central_difference
 
 
 def multi_indices(
@@ -36,3 +41,20 @@ def multinomial(alpha: tuple[int, ...]) -> int:
     """
     product = math.prod(math.factorial(a) for a in alpha)
     return math.factorial(sum(alpha)) // product
+
+
+def derivative_stencils(indices: tuple[tuple[int, ...], ...], blur=0.0) -> np.ndarray:
+    """Stencils of the differences `δ^α`, `(3, …, 3, len(indices))` up to order 2.
+
+    `blur` is a variance along the axes of order 0.
+    """
+    along = [central_difference(a) for a in range(max(map(max, indices)) + 1)]
+    if blur:
+        along[0] = np.array([blur / 2, 1 - blur, blur / 2])
+    size = max(map(len, along))
+    along = [np.pad(stencil, (size - len(stencil)) // 2) for stencil in along]
+    stencils = [
+        functools.reduce(np.multiply.outer, (along[a] for a in alpha))
+        for alpha in indices
+    ]
+    return np.stack(stencils, axis=-1)

@@ -17,7 +17,7 @@ from keras import ops
 from keras_gdrn._checks import check_reach
 from keras_gdrn.kernels import multinomial
 from keras_gdrn.kernels._axis import few_coefficients
-from keras_gdrn.kernels._grid import derivative_stencils
+from keras_gdrn.kernels._jet import derivative_stencils
 from keras_gdrn.layers._backends import single_or_double, unfused
 from keras_gdrn.layers._grid import Grid, sampled
 from keras_gdrn.layers._matrices import resampling, smoothing

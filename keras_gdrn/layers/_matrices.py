@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_gdrn.kernels import _axis, _grid
+from keras_gdrn.kernels import _axis, _spline
 from keras_gdrn.layers._backends import single_or_double
 
 # Values of a kernel per pixel, with linear interpolation between them.
@@ -27,31 +27,31 @@ def smoothing(inputs, outputs, sigma, dtype, boundary="symmetric", initial=0.0):
 
 
 def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> Any:
-    """As `kernels._grid.sampling`; a learned σ may grow to four times its `initial`."""
+    """As `kernels._spline.sampling`; a learned σ may grow to 4 times `initial`."""
     if not isinstance(sigma, float):
         if not isinstance(pixels, int):
             raise ValueError(
                 "A first layer with `trainable_sigma=True` needs images of a known "
                 "size. Received: images of an unknown size"
             )
-        spacing, count = _grid.nodes(points, step, initial, growth=4)
+        spacing, count = _spline.nodes(points, step, initial, growth=4)
         how = step / spacing, sigma / spacing, "zero", single_or_double(sigma.dtype)
         smooth = resampling(count, points, *how)
-        spline = _grid.sampling(pixels, count, spacing, 0.0, boundary)
+        spline = _spline.sampling(pixels, count, spacing, 0.0, boundary)
         return ops.matmul(smooth, ops.convert_to_tensor(spline, smooth.dtype))
     if isinstance(pixels, int) and isinstance(points, int):
-        return _grid.sampling(pixels, points, step, sigma, boundary)
+        return _spline.sampling(pixels, points, step, sigma, boundary)
     return _spline_values(_centered(points) * step, pixels, sigma, boundary)
 
 
 def resampling(size, points, step: float, sigma, boundary, dtype) -> Any:
-    """As `kernels._grid.resampling`, also for a learned σ."""
+    """As `kernels._spline.resampling`, also for a learned σ."""
     if isinstance(size, int) and isinstance(sigma, float):
-        return _grid.resampling(size, points, step, sigma, boundary)
+        return _spline.resampling(size, points, step, sigma, boundary)
     sigma, positions = ops.cast(sigma, dtype), _centered(points, dtype) * step
 
     def response(distances):
-        return _grid.gaussian(distances, sigma, ops)
+        return _spline.gaussian(distances, sigma, ops)
 
     return _with_mirror_images(response, positions, size, boundary)
 
@@ -84,7 +84,7 @@ def _spline_values(positions, size, sigma: float, boundary: str):
 
     By a table of the impulse response.
     """
-    table = _grid.spline_response(sigma, _FINENESS)
+    table = _spline.spline_response(sigma, _FINENESS)
     reach = (len(table) - 2) // 2
     table = ops.convert_to_tensor(table, "float32")
 

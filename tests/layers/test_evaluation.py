@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_gdrn.kernels import BOUNDARIES, _axis, _grid
+from keras_gdrn.kernels import BOUNDARIES, _axis, _spline
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.layers._matrices import sampling, smoothing
 from keras_gdrn.layers._products import _tiles
@@ -113,7 +113,7 @@ def test_smoothing_of_the_graph_is_precise_in_float32(size, sigma, boundary):
 @pytest.mark.parametrize("boundary", cases(BOUNDARIES, ["symmetric"]))
 @pytest.mark.parametrize("sigma", [0.4, 2.0])
 def test_sampling_of_the_graph_is_that_of_kernels(sigma, boundary):
-    expected = _grid.sampling(40, 33, 0.7, sigma, boundary)
+    expected = _spline.sampling(40, 33, 0.7, sigma, boundary)
     learned = ops.convert_to_tensor(sigma, "float32")
     actual = sampling(40, 33, 0.7, learned, boundary, sigma / 2)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)

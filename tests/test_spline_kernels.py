@@ -5,9 +5,10 @@ import pytest
 from scipy.ndimage import convolve1d
 
 from keras_gdrn import kernels
-from keras_gdrn.kernels import _grid
+from keras_gdrn.kernels import _spline
 from keras_gdrn.kernels._axis import smoothing
 from keras_gdrn.kernels._discrete import support_radius
+from keras_gdrn.kernels._jet import derivative_stencils
 
 
 def bell(x, width):
@@ -22,7 +23,7 @@ def centered(count):
 @pytest.mark.parametrize("sigma", (0.0, 0.35, 1.0, 2.8))
 def test_sampling_smooths_a_gaussian(size, sigma):
     """A Gaussian of a Gaussian is one of the summed variances."""
-    matrix = _grid.sampling(size, 15, 0.7, sigma, "zero")
+    matrix = _spline.sampling(size, 15, 0.7, sigma, "zero")
     smoothed = matrix @ bell(centered(size) - 0.3, 4.0)
     expected = bell(centered(15) * 0.7 - 0.3, np.hypot(4.0, sigma))
     np.testing.assert_allclose(smoothed, expected, atol=2e-5)
@@ -30,16 +31,16 @@ def test_sampling_smooths_a_gaussian(size, sigma):
 
 @pytest.mark.parametrize("sigma", (0.0, 0.35, 2.0))
 def test_sampling_keeps_constants_beyond_the_edge(sigma):
-    matrix = _grid.sampling(10, 31, 1.5, sigma, "symmetric")
+    matrix = _spline.sampling(10, 31, 1.5, sigma, "symmetric")
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0, atol=1e-12)
-    zero = _grid.sampling(10, 31, 1.5, sigma, "zero")
+    zero = _spline.sampling(10, 31, 1.5, sigma, "zero")
     assert abs(zero.sum(axis=1)[0]) < 1e-6
 
 
 def test_mirror_image_lies_beyond_the_edge():
-    matrix = _grid.sampling(8, 33, 1.0, 0.0, "symmetric")
+    matrix = _spline.sampling(8, 33, 1.0, 0.0, "symmetric")
     # 33 points around the center of 8 pixels lie between them: half a pixel apart.
-    twice = _grid.sampling(8, 65, 0.5, 0.0, "symmetric")
+    twice = _spline.sampling(8, 65, 0.5, 0.0, "symmetric")
     line = np.random.default_rng(0).normal(size=8)
     mirrored = np.pad(line, 13, mode="symmetric")
     np.testing.assert_allclose((twice @ line)[1::2], mirrored[1:-1], atol=1e-9)
@@ -61,7 +62,7 @@ def test_smoothing_is_a_correlation(leaving, sigma):
 
 def test_stencils_are_differences():
     indices = kernels.multi_indices(2, 2)
-    taps = _grid.derivative_stencils(indices)
+    taps = derivative_stencils(indices)
     y, x = np.meshgrid(*[np.arange(-1, 2)] * 2, indexing="ij")
     for k, function in enumerate((y, x, y**2 / 2, x * y, x**2 / 2)):
         answers = np.einsum("yxk,yx->k", taps, function)
@@ -69,7 +70,7 @@ def test_stencils_are_differences():
 
 
 def test_splines_take_samples_back_to_the_pixels():
-    matrix = _grid.sampling(41, 20, 2.0, 0.0, "symmetric")
+    matrix = _spline.sampling(41, 20, 2.0, 0.0, "symmetric")
     samples = bell(centered(41) * 0.5, 3.0)
     np.testing.assert_allclose(matrix @ samples, bell(centered(20), 3.0), atol=1e-4)
 
@@ -77,7 +78,7 @@ def test_splines_take_samples_back_to_the_pixels():
 @pytest.mark.parametrize("step", (0.5, 1.0, 1.37))
 @pytest.mark.parametrize("sigma", (1.0, 2.8))
 def test_resampling_smooths_a_gaussian(step, sigma):
-    matrix = _grid.resampling(61, 15, step, sigma, "zero")
+    matrix = _spline.resampling(61, 15, step, sigma, "zero")
     smoothed = matrix @ bell(centered(61) - 0.3, 4.0)
     expected = bell(centered(15) * step - 0.3, np.hypot(4.0, sigma))
     np.testing.assert_allclose(smoothed, expected, atol=1e-8)
@@ -86,8 +87,8 @@ def test_resampling_smooths_a_gaussian(step, sigma):
 @pytest.mark.parametrize(("sigma", "error"), [(1.0, 1e-8), (0.7, 2e-4)])
 def test_resampling_keeps_constants(sigma, error):
     """The closer the samples, the better: at less than one per σ they do not."""
-    matrix = _grid.resampling(300, 411, 1.37, sigma, "symmetric").toarray()
+    matrix = _spline.resampling(300, 411, 1.37, sigma, "symmetric").toarray()
     worst = np.abs(matrix.sum(axis=1) - 1).max()
     assert error / 10 < worst < error
-    zero = _grid.resampling(10, 31, 1.5, sigma, "zero")
+    zero = _spline.resampling(10, 31, 1.5, sigma, "zero")
     assert abs(zero.sum(axis=1)[0]) < 1e-6

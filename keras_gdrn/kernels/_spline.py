@@ -1,4 +1,4 @@
-"""Sampling and differences along one axis, of pixels and grids.
+"""Smoothing and sampling along one axis, of pixels and grids.
 
 A grid has an odd number of points, one of them at the center of the image. Its step is
 in units of the initial scale, so that one network serves all scale channels.
@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from keras_gdrn.kernels._axis import extended, read_only
-from keras_gdrn.kernels._discrete import ROUNDING, central_difference
+from keras_gdrn.kernels._discrete import ROUNDING
 
 # A value's influence on spline coefficients falls by a factor of 0.27 per pixel.
 _SPLINE_REACH = 30
@@ -79,24 +79,6 @@ def spline_response(sigma: float, fineness: int) -> np.ndarray:
     reach = fineness * math.ceil(6 * sigma + 12)
     line = sampling(1, 2 * reach + 1, 1 / fineness, sigma, "zero")[:, 0]
     return read_only(np.append(line, 0.0))
-
-
-@functools.cache
-def derivative_stencils(indices: tuple[tuple[int, ...], ...], blur=0.0) -> np.ndarray:
-    """Stencils of the differences `δ^α`, `(3, …, 3, len(indices))` up to order 2.
-
-    `blur` is a variance along the axes of order 0.
-    """
-    along = [central_difference(a) for a in range(max(map(max, indices)) + 1)]
-    if blur:
-        along[0] = np.array([blur / 2, 1 - blur, blur / 2])
-    size = max(map(len, along))
-    along = [np.pad(stencil, (size - len(stencil)) // 2) for stencil in along]
-    stencils = [
-        functools.reduce(np.multiply.outer, (along[a] for a in alpha))
-        for alpha in indices
-    ]
-    return read_only(np.stack(stencils, axis=-1))
 
 
 def _spline_at(positions, size: int, boundary: str) -> np.ndarray:
