@@ -12,8 +12,8 @@ ON_JAX := tests/test_conformance.py tests/layers tests/theory/test_bfloat16_prec
 	tests/training/test_fit.py
 
 # For daily work: the core.
-CORE := tests/test_kernels.py tests/layers/test_gauss_der_conv.py \
-	tests/layers/test_scale_channels.py
+CORE := tests/test_kernels.py tests/test_spline_kernels.py \
+	tests/layers/test_gauss_der_conv.py tests/layers/test_on_grids.py
 
 # Side by side, a file's tests in one process: they share what is slow to make. The
 # order of the files is that of tests/conftest.py.
