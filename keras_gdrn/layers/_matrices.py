@@ -35,8 +35,8 @@ def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> 
                 "size. Received: images of an unknown size"
             )
         spacing, count = _spline.nodes(points, step, initial, growth=4)
-        how = step / spacing, sigma / spacing, "zero", single_or_double(sigma.dtype)
-        smooth = resampling(count, points, *how)
+        dtype, nodal = single_or_double(sigma.dtype), sigma / spacing
+        smooth = resampling(count, points, step / spacing, nodal, "zero", dtype)
         spline = _spline.sampling(pixels, count, spacing, 0.0, boundary)
         return ops.matmul(smooth, ops.convert_to_tensor(spline, smooth.dtype))
     if isinstance(pixels, int) and isinstance(points, int):
