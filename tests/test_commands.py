@@ -16,7 +16,7 @@ GIVEN = {
     "examples/digits.py": ["--quick", "--out", "file/below"],
     "examples/evaluate.py": ["a.keras", "--dataset", "digits"],
     "examples/fine_tune.py": ["--images", "0"],
-    "examples/make_trained.py": ["run", "digits"],
+    "benchmarks/studies/make_trained.py": ["run", "digits"],
     "examples/notebooks/execute.py": ["absent.ipynb"],
     "examples/own_data.py": ["file/below"],
     "examples/paper/look_inside.py": ["file", "--out", "out"],

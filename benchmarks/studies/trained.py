@@ -40,12 +40,17 @@ def tested(
     how = {"canvas": side, "limit": images, "batch_size": 25, "data_dir": data_dir}
     tests = {factor: rescaled(data, "test", factor, **how) for factor in SIZE_FACTORS}
     found = scale_generalization(model, tests)
-    around = {"canvas": side + 2 * max(SHIFTS), "limit": shift_images}
-    moved = rescaled_arrays(data, "test", **around, data_dir=data_dir)
     pairs = zip(found.factors, found.accuracies, strict=True)
     by_size = {f"{factor:.4g}": round(float(share), 4) for factor, share in pairs}
-    by_shift = shift_accuracies(model, *moved, SHIFTS)
-    return by_size, {str(by): round(share, 4) for by, share in by_shift.items()}
+    return by_size, shifted(model, data, shift_images, data_dir)
+
+
+def shifted(model, data: str, images: int, data_dir) -> dict:
+    """Accuracies of a network on shifted images, as they are on its card."""
+    around = {"canvas": model.input_shape[1] + 2 * max(SHIFTS), "limit": images}
+    moved = rescaled_arrays(data, "test", **around, data_dir=data_dir)
+    found = shift_accuracies(model, *moved, SHIFTS)
+    return {str(by): round(share, 4) for by, share in found.items()}
 
 
 @errors_in_one_line()
@@ -62,16 +67,16 @@ def main() -> None:
     for name in options.names:
         card = models.list_presets()[name]
         counts = card.test_images, card.shift_images
-        images, shifted = (min(options.limit or n, n) for n in counts)
+        images, moved = (min(options.limit or n, n) for n in counts)
         model, data = models.from_preset(name), name.removesuffix("_anywhere")
-        how = images, shifted, options.data_dir, CANVAS.get(name, 0)
+        how = images, moved, options.data_dir, CANVAS.get(name, 0)
         by_size, by_shift = tested(model, data, *how)
         card = dataclasses.replace(
             card,
             accuracy=by_size,
             test_images=images,
             shift_accuracy=by_shift,
-            shift_images=shifted,
+            shift_images=moved,
         )
         print(card.markdown(name))
         if not options.dry_run:

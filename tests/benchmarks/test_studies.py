@@ -15,7 +15,7 @@ import pytest
 
 from keras_gdrn.data import SIZE_FACTORS, STIR_SCENARIOS, rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
-from keras_gdrn.models import from_preset, list_presets
+from keras_gdrn.models import _from_preset, architecture, from_preset, list_presets
 from keras_gdrn.models._card import read_card
 from keras_gdrn.training import Augmentation
 from keras_gdrn.training._augment import splines
@@ -319,6 +319,36 @@ def test_a_card_is_renewed(studies, tmp_path, monkeypatch):
     assert list(card.shift_accuracy) == [*"048", "12"]
     assert (card.test_images, card.shift_images) == (3, 3)
     assert (card.command, card.sha256) == (before.command, before.sha256)
+
+
+def test_a_run_becomes_a_trained_network(studies, tmp_path, monkeypatch):
+    """`from_preset` loads it."""
+    module = studies("make_trained")
+    monkeypatch.setattr(module, "SHIFT_IMAGES", 3)
+    expected = architecture("digits", widths=(2, 2), sigma0=(1.0,))
+    run = tmp_path / "run"
+    run.mkdir()
+    expected.save(run / "model.keras")
+    record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
+    record |= {"environment": {}, "name": "both", "factors": [0.5, 2.0]}
+    record |= {"accuracies": {"both, one": [0.1, 0.1], "both": [0.7, 0.90001]}}
+    record |= {"experiment": {"test_limit": 20, "test_canvas": 60}}
+    (run / "results.json").write_text(json.dumps(record), encoding="utf-8")
+    command = ["make_trained.py", str(run), "digits", "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", command)
+    module.main()
+    monkeypatch.setattr(_from_preset, "FOLDER", tmp_path)
+    card, loaded = _from_preset.list_presets()["digits"], from_preset("digits")
+    assert (card.test_images, card.shift_images) == (20, 3)
+    assert card.accuracy == {"0.5": 0.7, "2": 0.90001}
+    assert card.data.endswith("the last 797 to test on, extended to 60×60 pixels")
+    images, labels = rescaled_arrays("digits", "test", limit=3)
+    right = expected.predict(images, verbose=0).argmax(axis=-1) == labels
+    assert card.shift_accuracy["0"] == pytest.approx(right.mean(), abs=1e-3)
+    assert card.command == "python x.py (seed 3)"
+    assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
+    assert loaded.get_layer("preprocess").object_size == 20
+    np.testing.assert_equal(loaded.get_weights(), expected.get_weights())
 
 
 @pytest.mark.parametrize("augment", [[], ["--augment"]])

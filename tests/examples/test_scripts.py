@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import re
 from unittest import mock
 
@@ -11,7 +10,7 @@ import pytest
 from scipy.special import logit
 
 from keras_gdrn.data import Shape, random_scenes, rescaled_arrays
-from keras_gdrn.models import _from_preset, architecture, from_preset
+from keras_gdrn.models import architecture, from_preset
 from tests._commands import cells
 
 PICTURES = ("scale_generalization.png", "scale_selection.png", "sizes.png")
@@ -90,34 +89,6 @@ def test_a_look_inside(paper, main, small, tmp_path, monkeypatch):
     network = module.only_layer(module.from_preset("digits"), module.ScaleChannels)
     filters = module.filters_of(network.network, [2, 10])
     assert list(filters) == ["2: block1.conv1", "10: head"]
-
-
-def test_a_run_becomes_a_trained_network(script, main, tmp_path, monkeypatch):
-    """`from_preset` loads it."""
-    module = script("make_trained")
-    monkeypatch.setattr(module, "SHIFT_IMAGES", 3)
-    expected = architecture("digits", widths=(2, 2), sigma0=(1.0,))
-    run = tmp_path / "run"
-    run.mkdir()
-    expected.save(run / "model.keras")
-    record = {"command": "python x.py", "seed": 3, "date": "2026-01-01"}
-    record |= {"environment": {}, "name": "both", "factors": [0.5, 2.0]}
-    record |= {"accuracies": {"both, one": [0.1, 0.1], "both": [0.7, 0.90001]}}
-    record |= {"experiment": {"test_limit": 20, "test_canvas": 60}}
-    (run / "results.json").write_text(json.dumps(record), encoding="utf-8")
-    main(module, "run", "digits", "--out", ".")
-    monkeypatch.setattr(_from_preset, "FOLDER", tmp_path)
-    card, loaded = _from_preset.list_presets()["digits"], from_preset("digits")
-    assert (card.test_images, card.shift_images) == (20, 3)
-    assert card.accuracy == {"0.5": 0.7, "2": 0.90001}
-    assert card.data.endswith("the last 797 to test on, extended to 60×60 pixels")
-    images, labels = rescaled_arrays("digits", "test", limit=3)
-    right = expected.predict(images, verbose=0).argmax(axis=-1) == labels
-    assert card.shift_accuracy["0"] == pytest.approx(right.mean(), abs=1e-3)
-    assert card.command == "python x.py (seed 3)"
-    assert card.object_sizes == (10, 40) and [*card.shift_accuracy] == [*"048", "12"]
-    assert loaded.get_layer("preprocess").object_size == 20
-    np.testing.assert_equal(loaded.get_weights(), expected.get_weights())
 
 
 def test_objects_are_read_from_perfect_scores(script):

@@ -1,10 +1,10 @@
 """Makes a trained network that comes with the package, and its card, from a run.
 
-    python examples/make_trained.py runs/mnist-small mnist
-    python examples/make_trained.py runs/digits-small digits --out /tmp/trained
+    python benchmarks/studies/make_trained.py runs/mnist-small mnist
+    python benchmarks/studies/make_trained.py runs/digits-small digits --out trained
 
-The run is a folder of `paper/reproduce.py`, and NAME the data set. The accuracies are
-those of the run; only the accuracy on images shifted off the center is measured here.
+The run is a folder of `examples/paper/reproduce.py`, and NAME the data set. Accuracies
+are those of the run; only that on images shifted off the center is measured here.
 """
 
 import argparse
@@ -15,14 +15,13 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
+from trained import FOLDER, shifted
 
 from keras_gdrn import models
 from keras_gdrn.commands import errors_in_one_line
-from keras_gdrn.data import DATASETS, rescaled_arrays
-from keras_gdrn.evaluation import shift_accuracies
+from keras_gdrn.data import DATASETS
 
-FOLDER = Path(models.__file__).parent / "trained"
-SHIFTS, SHIFT_IMAGES = (0, 4, 8, 12), 500  # pixels along both axes
+SHIFT_IMAGES = 500
 
 DATA = {
     "digits": "scikit-learn's handwritten digits of 8×8 pixels, enlarged to 20×20; the "
@@ -74,9 +73,7 @@ def main() -> None:
     if seen > side:  # than the data set's images
         data += f", extended to {seen}×{seen} pixels"
     pairs = zip(factors, accuracies, strict=True)
-    around = {"canvas": side + 2 * max(SHIFTS), "limit": min(SHIFT_IMAGES, images)}
-    moved = rescaled_arrays(name, "test", **around, data_dir=options.data_dir)
-    shifted = shift_accuracies(tested, *moved, SHIFTS)
+    moved = min(SHIFT_IMAGES, images)
     card = models.Card(
         data=data,
         license="apache-2.0",
@@ -84,8 +81,8 @@ def main() -> None:
         accuracy={f"{factor:.4g}": round(float(share), 5) for factor, share in pairs},
         test_images=images,
         object_sizes=(min(factors) * size, max(factors) * size),
-        shift_accuracy={str(by): round(share, 4) for by, share in shifted.items()},
-        shift_images=len(moved[0]),
+        shift_accuracy=shifted(tested, name, moved, options.data_dir),
+        shift_images=moved,
         limits=LIMITS[name],
         date=record["date"],
         environment=record["environment"],
