@@ -54,9 +54,9 @@ def sampled(images, grid: Grid, scales, boundary: str, sigma=0.0, initial=0.0):
     """
 
     def at_scale(scale: float):
-        step, *sigmas = (scale * length for length in (grid.step, sigma, initial))
+        step, width, start = (scale * x for x in (grid.step, sigma, initial))
         matrices = [
-            sampling(pixels, points, step, sigmas[0], boundary, sigmas[1])
+            sampling(pixels, points, step, width, boundary, start)
             for pixels, points in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
         ]
         return products_along(images, matrices)
