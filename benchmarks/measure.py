@@ -36,8 +36,8 @@ def model_step(model, images, labels, xla: bool):
     Built in the first step, it makes TensorFlow trace that step twice.
     """
     # JAX always compiles.
-    how = {"jit_compile": xla} if keras.backend.backend() == "tensorflow" else {}
-    model.compile("adamw", "sparse_categorical_crossentropy", **how)
+    options = {"jit_compile": xla} if keras.backend.backend() == "tensorflow" else {}
+    model.compile("adamw", "sparse_categorical_crossentropy", **options)
 
     def step():
         if not model.optimizer.built:

@@ -40,9 +40,13 @@ AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 def trained(options) -> keras.Model:
     """Trained with one scale channel, then with all on fewer images."""
-    how = {"density": options.density, "receptive_field": options.receptive_field}
-    how |= {"dtype": options.dtype}
-    model = from_preset(options.name, spatial_selection=options.selection, **how)
+    model = from_preset(
+        options.name,
+        spatial_selection=options.selection,
+        density=options.density,
+        receptive_field=options.receptive_field,
+        dtype=options.dtype,
+    )
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
     side = options.canvas or shape[0]
     shape = side, side, shape[-1]
@@ -130,11 +134,10 @@ def main() -> None:
         "trained further": trained(options),
     }
     count = min(options.test_limit, DATASETS[options.name].size("test"))
-    how = count, count, options.data_dir
     sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
     rows = [["network", *sizes, *shifts]]
     for name, model in networks.items():
-        by_size, by_shift = tested(model, options.name, *how)
+        by_size, by_shift = tested(model, options.name, count, count, options.data_dir)
         shares = (*by_size.values(), *by_shift.values())
         rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
     folder = save(model, by_size, by_shift, count, options)

@@ -64,13 +64,14 @@ def compare_scores(model, images_at, options) -> list[list[str]]:
     for sigma0 in SCALES:
 
         def seen(images, scale=1.0, sigma0=sigma0):
-            how = options.density, options.extent
-            return scores(model, images, [scale * sigma0], *how)[:, 0]
+            scales = [scale * sigma0]
+            found = scores(model, images, scales, options.density, options.extent)
+            return found[:, 0]
 
         images, labels = images_at(sigma0)
         pairs = [
-            [seen(magnified(images, s, *how), s) for s in (factor, 1)]
-            for how in ((True,), (True, SMOOTH), (False,))
+            [seen(magnified(images, s, *canvas), s) for s in (factor, 1)]
+            for canvas in ((True,), (True, SMOOTH), (False,))
         ]
         bicubic = imresize(images, factor), magnified_as_imresize(images, factor)
         pairs.append([seen(image, factor) for image in bicubic])

@@ -57,8 +57,14 @@ def run(realization: int, options) -> dict:
         epochs = max(1, epochs // (1 + COPIES))  # as many steps
     keras.utils.set_random_seed(realization)
     model, data = network(), (images, labels)
-    how = {"out": options.out / name(realization, options), "seed": realization}
-    history = fit(model, Recipe(epochs, 32), data, **how, verbose=2).history
+    history = fit(
+        model,
+        Recipe(epochs, 32),
+        data,
+        out=options.out / name(realization, options),
+        seed=realization,
+        verbose=2,
+    ).history
     split = "validation" if options.validate else "test"
     images, labels = mnist_scale(split, realization, **where)
     answers = model.predict(images, batch_size=100, verbose=0).argmax(-1)

@@ -66,8 +66,13 @@ def recipe(epochs: int) -> Recipe:
     """As the second stage of the package's network."""
     known = RECIPES["rescaled_cifar10_second_stage"]
     augmentation = replace(known.augmentation, padding=4)
-    how = {"epochs": epochs, "batch_size": 32, "warmup_epochs": 0}
-    return replace(known, augmentation=augmentation, **how)
+    return replace(
+        known,
+        augmentation=augmentation,
+        epochs=epochs,
+        batch_size=32,
+        warmup_epochs=0,
+    )
 
 
 def tested(model: keras.Model, options) -> list[float]:
@@ -111,8 +116,10 @@ def main() -> None:
     for name, model, epochs, data in contenders(options):
         seconds, out = 0, options.out / name.replace(" ", "_")
         if epochs:
-            how = {"out": out, "seed": options.seed, "verbose": 2}
-            seconds = sum(fit(model, recipe(epochs), data, **how).history["seconds"])
+            run = fit(
+                model, recipe(epochs), data, out=out, seed=options.seed, verbose=2
+            )
+            seconds = sum(run.history["seconds"])
         accuracies = (f"{share:.1f}" for share in tested(model, options))
         rows.append([name, *accuracies, f"{seconds:.0f}"])
         out.mkdir(parents=True, exist_ok=True)

@@ -169,18 +169,20 @@ def training_images(task: str, is_resized: bool, count: int) -> tuple:
     return images, labels
 
 
-def trained(network: Network, options, how: Try, count: int, seed: int) -> keras.Model:
+def trained(
+    network: Network, options, setting: Try, count: int, seed: int
+) -> keras.Model:
     keras.utils.set_random_seed(seed)
-    model, rate = network.build(options.task), how.learning_rate
+    model, rate = network.build(options.task), setting.learning_rate
 
     def recipe(epochs: int, rate: float) -> Recipe:
         return Recipe(options.epochs or epochs, 32, learning_rate=rate)
 
-    if how.first:
-        one = Stage("one scale", recipe(how.first, rate), (1.0,))
-        stages = [one, Stage("all", recipe(how.joint, rate / 2), network.scales)]
+    if setting.first:
+        one = Stage("one scale", recipe(setting.first, rate), (1.0,))
+        stages = [one, Stage("all", recipe(setting.joint, rate / 2), network.scales)]
     else:
-        stages = [Stage("all", recipe(how.joint, rate), network.scales)]
+        stages = [Stage("all", recipe(setting.joint, rate), network.scales)]
     data = training_images(options.task, network.resized, count)
     return train_in_stages(model, stages, data, seed=seed, verbose=2)
 
@@ -193,10 +195,12 @@ def tries(name: str, options) -> None:
     for factor in SIZE_FACTORS:
         images, labels = images_of(options.task, "train", factor, count)
         tests[factor] = images[kept:], labels[kept:]
-    for how in network.tries:
-        model = trained(network, options, how, kept, options.seeds[0])
+    for setting in network.tries:
+        model = trained(network, options, setting, kept, options.seeds[0])
         accuracies = scale_generalization(model, tests).accuracies
-        print(f"{name}, {how}: {accuracies.mean():.4f}, worst {accuracies.min():.3f}")
+        print(
+            f"{name}, {setting}: {accuracies.mean():.4f}, worst {accuracies.min():.3f}"
+        )
 
 
 def tested(name: str, options, seed: int) -> dict:
@@ -205,9 +209,9 @@ def tested(name: str, options, seed: int) -> dict:
     Times are those of the processor, whatever else runs.
     """
     network = NETWORKS[name]
-    how = network.tries[CHOSEN[options.task][name]]
+    setting = network.tries[CHOSEN[options.task][name]]
     begin = time.process_time()
-    model = trained(network, options, how, options.limit or 1000, seed)
+    model = trained(network, options, setting, options.limit or 1000, seed)
     training = time.process_time() - begin
     if options.canvas:
         model = with_input_shape(model, (options.canvas, options.canvas, 1))
@@ -262,8 +266,13 @@ def main() -> None:
     for name in options.only:
         found = []
         for seed in options.seeds:
-            how = {"canvas": options.canvas, "epochs": options.epochs}
-            which = {"network": name, "seed": seed, "limit": options.limit, **how}
+            which = {
+                "network": name,
+                "seed": seed,
+                "limit": options.limit,
+                "canvas": options.canvas,
+                "epochs": options.epochs,
+            }
             done = [run for run in runs if which.items() <= run.items()]
             if not done:
                 runs += (done := [{**which, **tested(name, options, seed)}])

@@ -11,6 +11,7 @@ images is that of its card.
 import argparse
 import dataclasses
 import os
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -37,8 +38,10 @@ def tested(
     *sides, channels = model.input_shape[1:]
     side = max(canvas, DATASETS[data].test_canvas, *sides)
     model = models.with_input_shape(model, (side, side, channels))
-    how = {"canvas": side, "limit": images, "batch_size": 25, "data_dir": data_dir}
-    tests = {factor: rescaled(data, "test", factor, **how) for factor in SIZE_FACTORS}
+    read = partial(
+        rescaled, canvas=side, limit=images, batch_size=25, data_dir=data_dir
+    )
+    tests = {factor: read(data, "test", factor) for factor in SIZE_FACTORS}
     found = scale_generalization(model, tests)
     pairs = zip(found.factors, found.accuracies, strict=True)
     by_size = {f"{factor:.4g}": round(float(share), 4) for factor, share in pairs}
@@ -69,8 +72,9 @@ def main() -> None:
         counts = card.test_images, card.shift_images
         images, moved = (min(options.limit or n, n) for n in counts)
         model, data = models.from_preset(name), name.removesuffix("_anywhere")
-        how = images, moved, options.data_dir, CANVAS.get(name, 0)
-        by_size, by_shift = tested(model, data, *how)
+        by_size, by_shift = tested(
+            model, data, images, moved, options.data_dir, CANVAS.get(name, 0)
+        )
         card = dataclasses.replace(
             card,
             accuracy=by_size,

@@ -119,8 +119,12 @@ def _operations(of: Architecture, scales: tuple[float, ...], plain: bool) -> flo
 def _coefficients(layer: keras.Layer, scale: float, sizes: tuple[int, ...]) -> int:
     """Values that a layer on the pixels combines: wide kernels have few."""
     conv = getattr(layer, "conv1", layer)
-    how = scale * conv.sigma, conv.order, conv.boundary, conv.epsilon
-    factors = [few_coefficients(size, *how) for size in sizes]
+    factors = [
+        few_coefficients(
+            size, scale * conv.sigma, conv.order, conv.boundary, conv.epsilon
+        )
+        for size in sizes
+    ]
     counts = [
         n if f is None else f.synthesis.shape[1]
         for n, f in zip(sizes, factors, strict=True)

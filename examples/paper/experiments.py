@@ -48,7 +48,7 @@ def _add(
     what: str,
     dataset: str,
     network: Architecture,
-    how: Recipe | tuple[Stage, ...],
+    stages: Recipe | tuple[Stage, ...],
     **options,
 ) -> None:
     """Adds an experiment with stages, or with one recipe for all scale channels.
@@ -56,12 +56,12 @@ def _add(
     One scale channel with central selection gets the package's own last layer: with
     the paper's weights, He's, it may lose classes.
     """
-    if isinstance(how, Recipe):
-        how = (Stage("training", how, network.sigma0),)
-    begins_with_one = len(how[0].sigma0 or network.sigma0) == 1
+    if isinstance(stages, Recipe):
+        stages = (Stage("training", stages, network.sigma0),)
+    begins_with_one = len(stages[0].sigma0 or network.sigma0) == 1
     if begins_with_one and network.spatial_selection == "center":
         network = replace(network, head_initializer="positive")
-    EXPERIMENTS[name] = Experiment(what, dataset, network, how, **options)
+    EXPERIMENTS[name] = Experiment(what, dataset, network, stages, **options)
 
 
 def _pretrained(name: str, **changes) -> tuple[Stage, ...]:
@@ -88,9 +88,9 @@ def _of_pooling(dataset: str, pooling: str) -> None:
     recipe, other = _label_smoothing(dataset, pooling)
     kind = "with" if other.label_smoothing else "without"
 
-    def add(suffix: str, what: str, network: Architecture, how, **options) -> None:
+    def add(suffix: str, what: str, network: Architecture, stages, **options) -> None:
         network = replace(network, scale_pooling=pooling)
-        _add(f"{dataset}_{pooling}{suffix}", what, dataset, network, how, **options)
+        _add(f"{dataset}_{pooling}{suffix}", what, dataset, network, stages, **options)
 
     network, separable = ARCHITECTURES[preset], f"{preset}_separable"
     add("", "Sec. 6.2, scale generalization", network, recipe)
@@ -113,9 +113,9 @@ def _of_dataset(dataset: str) -> None:
     recipe, _ = _label_smoothing(dataset, network.scale_pooling)
     single = RECIPES[f"rescaled_{dataset}_single"]
 
-    def add(suffix: str, what: str, how: Recipe, **of) -> None:
+    def add(suffix: str, what: str, stages: Recipe, **of) -> None:
         changed = replace(network, **of)
-        _add(f"{dataset}_{suffix}", what, dataset, changed, how)
+        _add(f"{dataset}_{suffix}", what, dataset, changed, stages)
 
     zero = "without_zero_order" if network.zero_order else "zero_order"
     changed = not network.zero_order
@@ -126,9 +126,9 @@ def _of_dataset(dataset: str) -> None:
     _control(dataset, network, single)
 
 
-def _control(dataset: str, network: Architecture, how) -> None:
+def _control(dataset: str, network: Architecture, stages) -> None:
     what = "control: plain residual network"
-    _add(f"{dataset}_plain", what, dataset, network, how, plain=True)
+    _add(f"{dataset}_plain", what, dataset, network, stages, plain=True)
 
 
 def _mnist() -> None:
@@ -148,9 +148,9 @@ def _digits() -> None:
     network = replace(trained, scale_dropout=0.2)
     stages = first, replace(second, recipe=Recipe(1, 32, 0.005))
 
-    def add(name: str, how=stages, **of) -> None:
+    def add(name: str, stages=stages, **of) -> None:
         what, changed = "beyond the paper: what matters", replace(network, **of)
-        _add(f"digits_{name}", what, "digits", changed, how)
+        _add(f"digits_{name}", what, "digits", changed, stages)
 
     add("max")
     add("logsumexp", scale_pooling="logsumexp")

@@ -168,11 +168,11 @@ def evaluate(model: keras.Model, experiment: Experiment, source: Any) -> Any:
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
     scales = 1 if experiment.plain else len(model.get_layer("scale_channels").sigma0)
     batch_size = test_batch(experiment, scales)
-    how = {"canvas": side, "limit": experiment.test_limit, "batch_size": batch_size}
+    options = {"canvas": side, "limit": experiment.test_limit, "batch_size": batch_size}
 
     def images_at(factor: float) -> Iterator[tuple]:
         print(f"  size factor {size_label(factor)}", flush=True)
-        yield from source.batches(experiment.dataset, "test", factor, **how)
+        yield from source.batches(experiment.dataset, "test", factor, **options)
 
     tests = {factor: images_at(factor) for factor in experiment.factors}
     test = scale_generalization if experiment.plain else scale_selection_histogram

@@ -41,7 +41,7 @@ class Factors(NamedTuple):
 def smoothing(inputs: int, outputs: int, sigma: float, boundary: str) -> Any:
     """Matrix `(outputs, inputs)` of the discrete Gaussian `T(·; σ)`, both centered."""
     kernel = discrete_gaussian(sigma, support_radius(sigma))
-    return read_only(_correlation(kernel, inputs, outputs, boundary))
+    return cacheable(_correlation(kernel, inputs, outputs, boundary))
 
 
 @functools.lru_cache(maxsize=256)
@@ -89,8 +89,8 @@ def few_coefficients(
     largest = max(values[0] for _, values in bases)
     rank = max(np.count_nonzero(v > epsilon * largest) for _, v in bases)
     synthesis = scipy.sparse.block_diag([basis[:, :rank] for basis, _ in bases], "csr")
-    analysis = (read_only(synthesis.T @ operator) for operator in operators)
-    return Factors(tuple(analysis), read_only(synthesis))
+    analysis = (cacheable(synthesis.T @ operator) for operator in operators)
+    return Factors(tuple(analysis), cacheable(synthesis))
 
 
 def _singular_vectors(rows) -> tuple[np.ndarray, np.ndarray]:
@@ -122,8 +122,8 @@ def _correlation(kernel, inputs: int, outputs: int, boundary: str) -> Any:
     return band.tocsr() @ extended(inputs, margin, boundary)
 
 
-def read_only(matrix) -> Any:
-    """For a cache, which shares it between layers. A sparse one is dense if short."""
+def cacheable(matrix) -> Any:
+    """As a cache may share it: read-only, and dense if its axis is short."""
     if scipy.sparse.issparse(matrix) and max(matrix.shape) < LONG_AXIS:
         matrix = matrix.toarray()
     values = matrix.data if scipy.sparse.issparse(matrix) else matrix

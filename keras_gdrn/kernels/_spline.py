@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from keras_gdrn.kernels._axis import extended, read_only
+from keras_gdrn.kernels._axis import cacheable, extended
 from keras_gdrn.kernels._discrete import ROUNDING
 
 # A value's influence on spline coefficients falls by a factor of 0.27 per pixel.
@@ -31,10 +31,10 @@ def sampling(
     `g(x_j) = ∫ G(u; σ) f(x_j + u) du`. Without σ, it is the image itself.
     """
     if not sigma:
-        return read_only(_spline_at(_centered(points) * step, pixels, boundary))
+        return cacheable(_spline_at(_centered(points) * step, pixels, boundary))
     spacing, count = nodes(points, step, sigma)
     smooth = resampling(count, points, step / spacing, sigma / spacing, "zero")
-    return read_only(smooth @ _spline_at(_centered(count) * spacing, pixels, boundary))
+    return cacheable(smooth @ _spline_at(_centered(count) * spacing, pixels, boundary))
 
 
 @functools.lru_cache(maxsize=256)
@@ -50,7 +50,7 @@ def resampling(size: int, points: int, step: float, sigma: float, boundary: str)
     weights = gaussian(positions[:, None] - _centered(size + 2 * margin), sigma)
     weights[weights < ROUNDING] = 0
     weights = scipy.sparse.csr_array(weights)
-    return read_only(weights @ extended(size, margin, boundary))
+    return cacheable(weights @ extended(size, margin, boundary))
 
 
 def nodes(points: int, step: float, sigma: float, growth=1.0) -> tuple[float, int]:
@@ -78,7 +78,7 @@ def spline_response(sigma: float, fineness: int) -> np.ndarray:
     """
     reach = fineness * math.ceil(6 * sigma + 12)
     line = sampling(1, 2 * reach + 1, 1 / fineness, sigma, "zero")[:, 0]
-    return read_only(np.append(line, 0.0))
+    return cacheable(np.append(line, 0.0))
 
 
 def _spline_at(positions, size: int, boundary: str) -> np.ndarray:

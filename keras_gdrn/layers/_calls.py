@@ -136,8 +136,8 @@ def maps_with_peaks(calls: list[Call]) -> set[Value]:
     found: set[Value] = set()
     for call in reversed(calls):
         central = call.selects and call.layer.mode == "center"
-        ends = not (call.output.is_map or central)
-        if ends or (call.output in found and not call.convolutions):
+        pools = not (call.output.is_map or central)
+        if pools or (call.output in found and not call.convolutions):
             found.update(value for value in call.maps if value.on_grid)
     return found
 

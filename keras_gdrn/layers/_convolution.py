@@ -30,36 +30,43 @@ BLUR = 1 / 4
 def convolved_images(layer, images, grid: Grid, scales):
     """Convolves images at the points of a grid at each of its initial scales."""
     images, wider = _upcast(layer, images), grid.widened(stencil_radius(layer))
-    sigma, initial = (narrowed(x, grid.step) for x in (layer.scale, layer.sigma))
+    sigma, initial = (
+        narrowed(x, grid.step) for x in (layer.current_sigma, layer.sigma)
+    )
     smooth = sampled(images, wider, scales, layer.boundary, sigma, initial)
-    return differences_combined(layer, smooth, layer.scale / grid.step, BLUR)
+    return differences_combined(layer, smooth, layer.current_sigma / grid.step, BLUR)
 
 
 def convolved_on_grid(layer, x, grid: Grid, target: Grid, boundary: str):
     """Convolves a map at the points of another grid, which may be coarser."""
     x, wider = _upcast(layer, x), target.widened(stencil_radius(layer))
-    step, sigma = target.step / grid.step, narrowed(layer.scale, target.step)
+    step, sigma = target.step / grid.step, narrowed(layer.current_sigma, target.step)
     matrices = [
         resampling(size, points, step, sigma / grid.step, boundary, x.dtype)
         for size, points in zip(grid.sizes, wider.sizes, strict=True)
     ]
     smooth = products_along(x, matrices)
-    return differences_combined(layer, smooth, layer.scale / target.step, BLUR)
+    return differences_combined(layer, smooth, layer.current_sigma / target.step, BLUR)
 
 
-def convolved_on_pixels(layer, x, scale: float = 1.0):
-    """Convolves an image or a map on the pixels, at `scale` times σ."""
-    x, sigma, sizes = _upcast(layer, x), layer.scale * scale, ops.shape(x)[1:-1]
+def convolved_on_pixels(layer, x, sigma0: float = 1.0):
+    """Convolves an image or a map on the pixels, at σ₀ σ."""
+    x, sizes = _upcast(layer, x), ops.shape(x)[1:-1]
+    sigma, boundary = sigma0 * layer.current_sigma, layer.boundary
     known = all(isinstance(size, int) for size in sizes)
     if known and isinstance(sigma, float):
         check_reach(sigma, sizes)
-        how = sigma, layer.order, layer.boundary, layer.epsilon
-        wide = [few_coefficients(size, *how) for size in sizes]
+        wide = [
+            few_coefficients(size, sigma, layer.order, boundary, layer.epsilon)
+            for size in sizes
+        ]
         if wide[0] is not None:  # along all axes, or none
             return _by_few_coefficients(layer, x, wide)
-    beyond = 2 * stencil_radius(layer)
-    how = sigma, x.dtype, layer.boundary, layer.sigma * scale
-    matrices = [smoothing(size, size + beyond, *how) for size in sizes]
+    beyond, initial = 2 * stencil_radius(layer), sigma0 * layer.sigma
+    matrices = [
+        smoothing(size, size + beyond, sigma, x.dtype, boundary, initial)
+        for size in sizes
+    ]
     return differences_combined(layer, products_along(x, matrices), sigma)
 
 
@@ -159,7 +166,6 @@ def _conv(layer, x, kernel) -> Any:
     counts = [size - taps + 1 for size in ops.shape(x)[1:-1]]
     terms = []
     for tap in itertools.product(range(taps), repeat=spatial):
-        ends = zip(tap, counts, strict=True)
-        parts = (slice(start, start + count) for start, count in ends)
-        terms.append(x[(slice(None), *parts)] * kernel[tap])
+        window = map(slice, tap, map(operator.add, tap, counts))
+        terms.append(x[(slice(None), *window)] * kernel[tap])
     return sum(terms)

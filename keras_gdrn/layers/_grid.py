@@ -34,9 +34,9 @@ class Grid:
         return Grid(halves, self.step)
 
 
-def covering(sizes, scale: float, step: float) -> Grid:
+def covering(sizes, sigma0: float, step: float) -> Grid:
     """The smallest grid of an initial scale that covers an image."""
-    return Grid(tuple(_rounded_up(size, 2 * scale * step) for size in sizes), step)
+    return Grid(tuple(_rounded_up(size, 2 * sigma0 * step) for size in sizes), step)
 
 
 def _rounded_up(size, unit: float):
@@ -53,15 +53,15 @@ def sampled(images, grid: Grid, scales, boundary: str, sigma=0.0, initial=0.0):
     from `initial`.
     """
 
-    def at_scale(scale: float):
-        step, width, start = (scale * x for x in (grid.step, sigma, initial))
+    def at_scale(sigma0: float):
+        step, width, start = (sigma0 * x for x in (grid.step, sigma, initial))
         matrices = [
             sampling(pixels, points, step, width, boundary, start)
             for pixels, points in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
         ]
         return products_along(images, matrices)
 
-    return ops.concatenate([at_scale(scale) for scale in scales])
+    return ops.concatenate([at_scale(sigma0) for sigma0 in scales])
 
 
 def interpolated(x, sizes, step: float):
@@ -80,5 +80,5 @@ def at_points(x, grid: Grid, target: Grid):
     starts = [a - b for a, b in zip(grid.halves, target.halves, strict=True)]
     if all(isinstance(start, int) and start == 0 for start in starts):
         return x
-    ends = zip(starts, target.sizes, strict=True)
-    return x[(slice(None), *(slice(start, start + size) for start, size in ends))]
+    sizes = zip(starts, target.sizes, strict=True)
+    return x[(slice(None), *(slice(start, start + size) for start, size in sizes))]

@@ -96,12 +96,16 @@ class _RunOnGrids:
     def _convolved(self, layer, grids: list[Grid], targets: list[Grid], maps) -> list:
         """The convolution, with its bias, at the points of the target grids."""
         if not grids:
-            ends = zip(targets, self.plan.groups, strict=True)
-            return [convolved_images(layer, maps, *end) for end in ends]
+            return [
+                convolved_images(layer, maps, target, scales)
+                for target, scales in zip(targets, self.plan.groups, strict=True)
+            ]
         # The image goes on beyond a window, and its mirror image is closest to it.
         boundary = "symmetric" if self.plan.central else layer.boundary
-        ends = zip(maps, grids, targets, strict=True)
-        return [convolved_on_grid(layer, *end, boundary) for end in ends]
+        return [
+            convolved_on_grid(layer, x, grid, target, boundary)
+            for x, grid, target in zip(maps, grids, targets, strict=True)
+        ]
 
     def _block(self, call: Call):
         block, (value,) = call.layer, call.inputs
@@ -157,12 +161,14 @@ class _RunOnGrids:
         if value.on_pixels:
             network = self.plan.network
             x = ops.cast(x, network.source.tensor.dtype)
-            ends = zip(targets, groups, strict=True)
-            return [sampled(x, *end, network.boundary) for end in ends]
+            return [
+                sampled(x, target, scales, network.boundary)
+                for target, scales in zip(targets, groups, strict=True)
+            ]
         grids = self._grids(value)
         if groups != self.plan.groups:
             x, grids = self._per_scale(x, grids)
-        return [at_points(*end) for end in zip(x, grids, targets, strict=True)]
+        return list(map(at_points, x, grids, targets))
 
     def _per_scale(self, maps: list, grids: list[Grid]) -> tuple[list, list[Grid]]:
         """The map and the grid of each scale channel by itself."""
@@ -176,8 +182,8 @@ class _RunOnGrids:
     def _at_pixels(self, value: Value):
         maps, grids = self._per_scale(self.values[value], self._grids(value))
         maps = [
-            interpolated(x, self.spatial, 1 / (grid.step * scale))
-            for x, grid, scale in zip(maps, grids, self.plan.scales, strict=True)
+            interpolated(x, self.spatial, 1 / (grid.step * sigma0))
+            for x, grid, sigma0 in zip(maps, grids, self.plan.scales, strict=True)
         ]
         return self._to_data_format(ops.concatenate(maps))
 

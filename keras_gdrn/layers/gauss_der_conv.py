@@ -164,8 +164,8 @@ class GaussDerConv(keras.layers.Layer):
             )
 
     @property
-    def scale(self):
-        """σ, a number, or a tensor if it is learned."""
+    def current_sigma(self):
+        """σ as learned so far, a tensor; a number if it is not learned."""
         return ops.exp(self.log_sigma) if self.trainable_sigma else self.sigma
 
     def call(self, inputs, scales=(1.0,)):
@@ -180,8 +180,10 @@ class GaussDerConv(keras.layers.Layer):
     def convolved(self, x, scales=(1.0,)):
         """As `call`, with the channels last, and without activation."""
         parts = ops.split(x, len(scales)) if len(scales) > 1 else [x]
-        ends = zip(parts, scales, strict=True)
-        maps = [convolved_on_pixels(self, part, scale) for part, scale in ends]
+        maps = [
+            convolved_on_pixels(self, part, sigma0)
+            for part, sigma0 in zip(parts, scales, strict=True)
+        ]
         return ops.concatenate(maps) if len(maps) > 1 else maps[0]
 
     def compute_output_shape(self, input_shape):

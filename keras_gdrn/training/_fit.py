@@ -136,8 +136,8 @@ def _train(
     """Trains from a step on, to the end of the last epoch."""
     steps, model.stop_training = batches.steps, False
     # Keras' epochs have equal numbers of steps: the rest of one takes a separate call.
-    ends = sorted({done, done + -done % steps, epochs * steps})
-    for first, end in itertools.pairwise(ends):
+    bounds = sorted({done, done + -done % steps, epochs * steps})
+    for first, end in itertools.pairwise(bounds):
         if not model.stop_training:
             model.fit(
                 pipeline(batches, first),

@@ -30,8 +30,10 @@ class Crossentropy(keras.losses.Loss):
     >>> model.compile("adamw", Crossentropy(0.1), metrics=["accuracy"])
     """
 
-    def __init__(self, label_smoothing: float = 0.0, name: str = "crossentropy", **how):
-        super().__init__(name=name, **how)
+    def __init__(
+        self, label_smoothing: float = 0.0, name: str = "crossentropy", **kwargs
+    ):
+        super().__init__(name=name, **kwargs)
         check_number("label_smoothing", label_smoothing, highest=1)
         self.label_smoothing = float(label_smoothing)
 

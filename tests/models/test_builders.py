@@ -147,8 +147,8 @@ def test_image_without_channels_is_warned_about():
 def test_weights_as_large_as_hes_or_a_fifth_and_what_lifts_the_scores(
     kind, zero_order, share, lift
 ):
-    how = head_initializers(kind, zero_order=zero_order)
-    head = GaussDerConv(50, 1.5, **how)
+    initializers = head_initializers(kind, zero_order=zero_order)
+    head = GaussDerConv(50, 1.5, **initializers)
     head.build((None, 8, 8, 64))
     limit = share * np.sqrt(6 / (64 * 5))  # five terms of the jet count
     assert 0.95 * limit < np.abs(numpy(head.kernel)).max() <= limit * (1 + 1e-6)

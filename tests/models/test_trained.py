@@ -56,13 +56,13 @@ def digits():
 def test_images_are_recognized_at_three_sizes(name, request):
     """An untrained network recognizes a tenth, one trained at one scale a third."""
     dataset, side, least = SEEN[name]
-    how = {"canvas": side, "limit": 16}
+    options = {"canvas": side, "limit": 16}
     if name == "cifar10":
-        how["data_dir"] = request.getfixturevalue("cifar10_dir")
+        options["data_dir"] = request.getfixturevalue("cifar10_dir")
     model = from_preset(name, sigma0=cases(None, (2**0.5, 2.0)))
     model = with_input_shape(model, (side, side, model.input_shape[-1]))
     for factor in cases((0.5, 1.0, 2.0), (2.0,)):
-        images, labels = rescaled_arrays(dataset, "test", factor, **how)
+        images, labels = rescaled_arrays(dataset, "test", factor, **options)
         found = model.predict(images, verbose=0).argmax(axis=-1)
         assert np.mean(found == labels) > least
 
