@@ -4,6 +4,7 @@
     python benchmarks/run.py layers --xla
     python benchmarks/run.py network --preset rescaled_fashion_mnist --batch 4
     python benchmarks/run.py network --batch 4 --inference
+    python benchmarks/run.py network --record results/speed/mine.json
     python benchmarks/run.py one --name GaussDerResNet     # memory, and the first step
     KERAS_BACKEND=jax python benchmarks/run.py one --name GaussDerResNet
 
@@ -13,8 +14,11 @@ process that runs nothing else, minus what it holds before the network is built.
 """
 
 import argparse
+import datetime
+import json
 import os
 import time
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -25,7 +29,7 @@ import measure
 import numpy as np
 from measure import machine, print_header, print_row
 
-from keras_gdrn.commands import errors_in_one_line, positive
+from keras_gdrn.commands import errors_in_one_line, positive, write_text
 from keras_gdrn.layers import GaussDerConv
 from keras_gdrn.models import ARCHITECTURES
 
@@ -86,6 +90,19 @@ def benchmark_network(arguments) -> None:
         to_one = f"{one[name]:.2f}" if one else "–"
         step = f"{np.median(seconds[name]):.2f} s"
         print_row(name, step, f"{ratio[name]:.3f}", to_one)
+    if arguments.record:
+        found = {name: round(float(ratio[name]), 4) for name in names}
+        record(found, seconds[names[0]], arguments)
+
+
+def record(ratio: dict[str, float], reference: list[float], arguments) -> None:
+    """Writes ratios to the first network, and what else tells how they came about."""
+    options = ("preset", "batch", "inference", "xla", "repeats")
+    row = {name: getattr(arguments, name) for name in options}
+    row |= {"ratios": ratio, "seconds": round(float(np.median(reference)), 3)}
+    row |= {"machine": machine(), "date": datetime.date.today().isoformat()}
+    arguments.record.parent.mkdir(parents=True, exist_ok=True)
+    write_text(arguments.record, json.dumps(row, indent=1, ensure_ascii=False) + "\n")
 
 
 def benchmark_one(arguments) -> None:
@@ -120,6 +137,7 @@ def parsed_arguments():
     add("--name", **names, help="only these networks; ratios to the first")
     add("--batch", type=count, default=8)
     add("--repeats", type=count, default=5)
+    add("--record", type=Path, help="file for the ratios of networks")
     sigmas = {"type": positive(float), "default": [0.5, 1, 2, 3, 6, 12]}
     add("--sigmas", nargs="+", **sigmas)
     add("--widths", type=count, nargs="+", default=[64, 192])

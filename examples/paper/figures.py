@@ -117,8 +117,11 @@ def listing(budget: str) -> str:
     # Sections, then appendices, then what is beyond the paper.
     order = sorted(sections, key=lambda w: (w[:4] != "Sec.", w[:2] != "A.", w))
     parts = ["\n".join([what, *sections[what]]) for what in order]
-    what = f"Epochs × images in scale channels, --budget {budget}."
-    parts.append(f"{what} {EXPLANATION}")
+    parts.append(
+        f"Epochs × images in scale channels, --budget {budget}. {EXPLANATION} Where one "
+        "channel with central selection comes first, the last layer starts with the "
+        "package's weights and biases: with He's, it may lose classes (departures.md)."
+    )
     return "\n\n".join(parts)
 
 
