@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from keras_gdrn import models, visualization
-from keras_gdrn.commands import errors_in_one_line, positive, replacing, save_figure
+from keras_gdrn.commands import atomic_write, errors_in_one_line, positive, save_figure
 from keras_gdrn.data import SIZE_FACTORS, imresize, read_image
 from keras_gdrn.evaluation import scale_selection_histogram
 from keras_gdrn.training import Recipe, Stage, train_in_stages
@@ -51,7 +51,7 @@ def main() -> None:
     stages += [Stage("six_channels", second, models.SIX_SCALES)]
     train = resized(images[~held_out], 1.0), labels[~held_out]
     model = train_in_stages(model, stages, train, out=out, seed=options.seed)
-    with replacing(out / "model.keras") as partial:
+    with atomic_write(out / "model.keras") as partial:
         model.save(partial)
     print(f"Test on the {held_out.sum()} held-out images")
     tests = {f: (resized(images[held_out], f), labels[held_out]) for f in SIZE_FACTORS}

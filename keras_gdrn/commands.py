@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "atomic_write",
     "errors_in_one_line",
     "positive",
-    "replacing",
     "save_figure",
     "write_text",
 ]
@@ -83,7 +83,7 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Write a file so that it appears completely or not at all.
 
     Args:
@@ -95,7 +95,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Example:
 
-    >>> with replacing(Path("runs/model.keras")) as partial:
+    >>> with atomic_write(Path("runs/model.keras")) as partial:
     ...     model.save(partial)
     """
     partial = path.with_name(f"partial-{path.name}")
@@ -118,7 +118,7 @@ def write_text(path: Path, text: str) -> None:
 
     >>> write_text(Path("runs/results.md"), "| size | accuracy |")
     """
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
@@ -133,5 +133,5 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
     >>> save_figure(plot_scale_generalization(results), Path("runs/curve.png"))
     """
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         figure.savefig(partial)

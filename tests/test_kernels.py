@@ -12,7 +12,7 @@ from pyscsp import discscsp
 from scipy.ndimage import correlate1d
 
 from keras_gdrn import kernels
-from keras_gdrn.kernels._axis import LONG_AXIS, Factors, few_coefficients, smoothing
+from keras_gdrn.kernels._axis import LONG_AXIS, Factors, low_rank_factors, smoothing
 from keras_gdrn.kernels._discrete import support_radius
 from tests import _reference
 from tests._cases import slowly
@@ -143,7 +143,7 @@ def test_few_coefficients_are_within_twice_epsilon(data):
     boundary = data.draw(st.sampled_from(kernels.BOUNDARIES))
     epsilon = data.draw(st.sampled_from([0.3, 1e-1, 1e-3, 1e-8]))
     axis = (size, sigma, order, boundary, epsilon)
-    factors = few_coefficients(*axis)
+    factors = low_rank_factors(*axis)
     if factors is None:
         assert sigma < 2.8
         return
@@ -161,13 +161,13 @@ def test_few_coefficients_are_within_twice_epsilon(data):
 )
 def test_few_coefficients_of_long_axes(size, sigma, epsilon, boundary):
     axis = (size, sigma, 2, boundary, epsilon)
-    factors = few_coefficients(*axis)
+    factors = low_rank_factors(*axis)
     assert relative_error(factors, operators_of(axis)) <= 2 * epsilon
 
 
 def test_a_constant_has_no_derivatives():
     """Whatever is left out, under the symmetric boundary."""
-    factors = few_coefficients(64, 6.0, 3, "symmetric", 0.1)
+    factors = low_rank_factors(64, 6.0, 3, "symmetric", 0.1)
     for matrix in factors.analysis[1:]:
         response = factors.synthesis @ matrix @ np.ones(64)
         np.testing.assert_allclose(response, 0, atol=1e-12)
@@ -176,7 +176,7 @@ def test_a_constant_has_no_derivatives():
 @each_boundary
 @pytest.mark.parametrize("sigma", [6.0, 12.0, 24.0])
 def test_coefficients_are_as_few_as_one_over_sigma(sigma, boundary):
-    factors = few_coefficients(400, sigma, 2, boundary, 1e-3)
+    factors = low_rank_factors(400, sigma, 2, boundary, 1e-3)
     count = factors.analysis[0].shape[0]
     assert factors.synthesis.shape == (400, count)
     assert count <= 1.6 * 400 / sigma + 3 * 7  # some more for each of seven blocks
@@ -184,7 +184,7 @@ def test_coefficients_are_as_few_as_one_over_sigma(sigma, boundary):
 
 def test_one_coefficient_less_passes_the_tolerance():
     axis = (64, 9.0, 2, "zero", 1e-3)
-    analysis, synthesis = few_coefficients(*axis)
+    analysis, synthesis = low_rank_factors(*axis)
     less = Factors(tuple(one[:-1] for one in analysis), synthesis[:, :-1])
     assert relative_error(less, operators_of(axis)) > 1e-3
 
@@ -192,7 +192,7 @@ def test_one_coefficient_less_passes_the_tolerance():
 @pytest.mark.parametrize("sigma", slowly([0.7, 3.0, 8.0, 64.0], [64.0]))
 def test_long_axes_take_few_numbers_for_each_pixel(sigma):
     narrow = smoothing(4000, 4002, min(sigma, 2.7), "symmetric")
-    wide = few_coefficients(4000, sigma, 2, "symmetric", 1e-3)
+    wide = low_rank_factors(4000, sigma, 2, "symmetric", 1e-3)
     matrices = [narrow, *((*wide.analysis, wide.synthesis) if wide else ())]
     assert max(matrix.nnz for matrix in matrices) <= 110 * 4000
 
@@ -200,15 +200,15 @@ def test_long_axes_take_few_numbers_for_each_pixel(sigma):
 @pytest.mark.parametrize(("size", "sigma"), [(40, 6.0), (300, 9.0)])
 def test_no_denormal_numbers(size, sigma):
     """onnxruntime takes some times as long with them."""
-    factors = few_coefficients(size, sigma, 2, "zero", 1e-3)
+    factors = low_rank_factors(size, sigma, 2, "zero", 1e-3)
     for matrix in (*factors.analysis, factors.synthesis):
         values = np.abs(dense(matrix))
         assert values[values > 0].min() > 1e10 * np.finfo("float32").tiny
 
 
 def test_matrices_are_read_only():
-    factors = few_coefficients(40, 6.0, 2, "zero", 1e-3)
-    assert few_coefficients(40, 6.0, 2, "zero", 1e-3) is factors
+    factors = low_rank_factors(40, 6.0, 2, "zero", 1e-3)
+    assert low_rank_factors(40, 6.0, 2, "zero", 1e-3) is factors
     long = smoothing(LONG_AXIS, LONG_AXIS, 1.0, "zero")
     short = smoothing(9, 9, 1.0, "zero")
     for array in (*factors.analysis, factors.synthesis, long.data, short):

@@ -46,7 +46,12 @@ import trial_data
 from options import SPACES, TUNERS, parse
 from report import plot_trials, report, trained_trials
 
-from keras_gdrn.commands import errors_in_one_line, replacing, save_figure, write_text
+from keras_gdrn.commands import (
+    atomic_write,
+    errors_in_one_line,
+    save_figure,
+    write_text,
+)
 from keras_gdrn.data import DATASETS
 from keras_gdrn.training import RECIPES, Recipe, claim_folder, lock_folder
 from keras_gdrn.tuning import GaussDerResNetHyperModel, SearchSpace, search_on_ray
@@ -165,7 +170,7 @@ def write(tuner: keras_tuner.Tuner, out: Path) -> None:
     write_text(out / "trials.md", text + "\n")
     save_figure(plot_trials(tuner), out / "trials.png")
     (model,) = tuner.get_best_models(1)
-    with replacing(out / "model.keras") as partial:
+    with atomic_write(out / "model.keras") as partial:
         model.save(partial)
     print(f"Table, pictures and the best network (model.keras) are in {out}")
 

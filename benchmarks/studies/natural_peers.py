@@ -26,7 +26,7 @@ import keras
 import numpy as np
 from foveation import Foveation
 
-from keras_gdrn.commands import errors_in_one_line, positive, replacing, write_text
+from keras_gdrn.commands import atomic_write, errors_in_one_line, positive, write_text
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, original_arrays, rescale, rescaled
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.layers import ScaleChannels, ScalePooling
@@ -123,7 +123,7 @@ def main() -> None:
         accuracies = (f"{share:.1f}" for share in tested(model, options))
         rows.append([name, *accuracies, f"{seconds:.0f}"])
         out.mkdir(parents=True, exist_ok=True)
-        with replacing(out / "model.keras") as partial:
+        with atomic_write(out / "model.keras") as partial:
             model.save(partial)
         text = markdown_table(rows)
         write_text(options.out / "results.md", f"{text}\n")

@@ -17,7 +17,7 @@ import numpy as np
 from experiments import EXPERIMENTS, Experiment, Stage
 from run import canvas, images_of, network
 
-from keras_gdrn.kernels import few_coefficients
+from keras_gdrn.kernels import low_rank_factors
 from keras_gdrn.layers import GaussDerConv, GaussDerResidualBlock
 from keras_gdrn.models import Architecture, gauss_der_resnet
 
@@ -120,7 +120,7 @@ def _coefficients(layer: keras.Layer, scale: float, sizes: tuple[int, ...]) -> i
     """Values that a layer on the pixels combines: wide kernels have few."""
     conv = getattr(layer, "conv1", layer)
     factors = [
-        few_coefficients(
+        low_rank_factors(
             size, scale * conv.sigma, conv.order, conv.boundary, conv.epsilon
         )
         for size in sizes

@@ -16,7 +16,7 @@ from images import Part
 from networks import plain_resnet
 from records import write_record
 
-from keras_gdrn.commands import replacing, save_figure
+from keras_gdrn.commands import atomic_write, save_figure
 from keras_gdrn.data import DATASETS
 from keras_gdrn.evaluation import scale_generalization, scale_selection_histogram
 from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
@@ -69,7 +69,7 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         record["maps"] = f"on grids ({density:g})" if density else "on the pixels"
         record["sigma0"] = result.sigma0.tolist()
         record["scale_selection"] = result.shares.tolist()
-    with replacing(options.out / "model.keras") as partial:
+    with atomic_write(options.out / "model.keras") as partial:
         model.save(partial)
     draw(results, None if experiment.plain else result, options.out)
     write_record(options.out, record)

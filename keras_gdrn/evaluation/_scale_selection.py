@@ -17,7 +17,7 @@ from keras_gdrn.evaluation._test_data import (
 from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.layers.scale_pooling import MODES
 from keras_gdrn.models import only_layer
-from keras_gdrn.models._graph import with_input_of
+from keras_gdrn.models._graph import also_returning_input_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def _scorer(model: keras.Model) -> tuple[keras.Model, str, np.ndarray]:
     """A model that returns scores before and after pooling; the mode; σ_0."""
     kinds = (ScaleChannels, ScalePooling)
     channels, pooling = (only_layer(model, kind) for kind in kinds)
-    scorer = with_input_of(model, pooling)
+    scorer = also_returning_input_of(model, pooling)
     scores, output = scorer.outputs
     if len(scores.shape) != 3 or scores.shape[2:] != output.shape[1:]:
         raise ValueError(

@@ -8,7 +8,7 @@ difference (Eqs. central-difference-operators). Kernels are applied as correlati
 that a first-order response carries the sign of the derivative.
 """
 
-from keras_gdrn.kernels._axis import BOUNDARIES, few_coefficients
+from keras_gdrn.kernels._axis import BOUNDARIES, low_rank_factors
 from keras_gdrn.kernels._discrete import (
     central_difference,
     discrete_gaussian,
@@ -21,8 +21,8 @@ __all__ = [
     "BOUNDARIES",
     "central_difference",
     "discrete_gaussian",
-    "few_coefficients",
     "gaussian_derivative",
+    "low_rank_factors",
     "multi_indices",
     "multinomial",
     "truncation_radius",

@@ -45,7 +45,7 @@ def smoothing(inputs: int, outputs: int, sigma: float, boundary: str) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def few_coefficients(
+def low_rank_factors(
     size: int, sigma: float, order: int, boundary: str, epsilon: float
 ) -> Factors | None:
     """Factors the kernels `K_0, …, K_order` of a wide Gaussian.
@@ -100,8 +100,8 @@ def _singular_vectors(rows) -> tuple[np.ndarray, np.ndarray]:
     return vectors, values
 
 
-def extended(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
-    """Sparse matrix that adds `margin` values on either side, or takes them away."""
+def padding_matrix(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:
+    """Sparse matrix that pads by `margin` on either side; crops if it is negative."""
     place = np.arange(-margin, size + margin)
     if boundary == "symmetric":
         place = place % (2 * size)
@@ -119,11 +119,11 @@ def _correlation(kernel, inputs: int, outputs: int, boundary: str) -> Any:
     band = scipy.sparse.diags_array(
         list(diagonals), offsets=np.arange(len(kernel)), shape=shape
     )
-    return band.tocsr() @ extended(inputs, margin, boundary)
+    return band.tocsr() @ padding_matrix(inputs, margin, boundary)
 
 
 def cacheable(matrix) -> Any:
-    """As a cache may share it: read-only, and dense if its axis is short."""
+    """Makes a matrix read-only, for a cache, and dense if its axis is short."""
     if scipy.sparse.issparse(matrix) and max(matrix.shape) < LONG_AXIS:
         matrix = matrix.toarray()
     values = matrix.data if scipy.sparse.issparse(matrix) else matrix

@@ -43,14 +43,16 @@ def multinomial(alpha: tuple[int, ...]) -> int:
     return math.factorial(sum(alpha)) // product
 
 
-def derivative_stencils(indices: tuple[tuple[int, ...], ...], blur=0.0) -> np.ndarray:
+def derivative_stencils(
+    indices: tuple[tuple[int, ...], ...], variance=0.0
+) -> np.ndarray:
     """Stencils of the differences `δ^α`, `(3, …, 3, len(indices))` up to order 2.
 
-    `blur` is a variance along the axes of order 0.
+    Along axes of order 0, they smooth by `variance`.
     """
     along = [central_difference(a) for a in range(max(map(max, indices)) + 1)]
-    if blur:
-        along[0] = np.array([blur / 2, 1 - blur, blur / 2])
+    if variance:
+        along[0] = np.array([variance / 2, 1 - variance, variance / 2])
     size = max(map(len, along))
     along = [np.pad(stencil, (size - len(stencil)) // 2) for stencil in along]
     stencils = [

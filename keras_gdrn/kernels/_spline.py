@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from keras_gdrn.kernels._axis import cacheable, extended
+from keras_gdrn.kernels._axis import cacheable, padding_matrix
 from keras_gdrn.kernels._discrete import ROUNDING
 
 # A value's influence on spline coefficients falls by a factor of 0.27 per pixel.
@@ -50,7 +50,7 @@ def resampling(size: int, points: int, step: float, sigma: float, boundary: str)
     weights = gaussian(positions[:, None] - _centered(size + 2 * margin), sigma)
     weights[weights < ROUNDING] = 0
     weights = scipy.sparse.csr_array(weights)
-    return cacheable(weights @ extended(size, margin, boundary))
+    return cacheable(weights @ padding_matrix(size, margin, boundary))
 
 
 def nodes(points: int, step: float, sigma: float, growth=1.0) -> tuple[float, int]:
@@ -88,7 +88,7 @@ def _spline_at(positions, size: int, boundary: str) -> np.ndarray:
     pixel = _centered(size + 2 * margin)
     coefficients = math.sqrt(3) * (math.sqrt(3) - 2) ** abs(pixel[:, None] - pixel)
     basis = _cubic_spline(positions[:, None] - pixel)
-    return basis @ (coefficients @ extended(size, margin, boundary))
+    return basis @ (coefficients @ padding_matrix(size, margin, boundary))
 
 
 def _cubic_spline(x: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ SPATIAL_RANKS = (1, 2, 3)
 _FORMATS = ("channels_last", "channels_first")
 
 # Arguments of Keras' convolutions that ours do not have, and what replaces them.
-_INSTEAD = {
+_ALTERNATIVES = {
     "strides": "the output always has the size of the input; twice the `sigma` in all "
     "later layers does what strides of 2 would",
     "kernel_size": "the size of the kernels is given by `sigma`",
@@ -21,22 +21,21 @@ _INSTEAD = {
 }
 
 # Arguments that every Keras layer takes but no signature shows.
-_OF_SEQUENTIAL = ("input_shape", "input_dim")
+_OF_EVERY_LAYER = ("input_shape", "input_dim")
 
 
 def check_no_convolution_options(layer: str, options: dict) -> None:
     """Refuses arguments of Keras' convolutions, and says what replaces them."""
     for name in options:
-        for known in difflib.get_close_matches(name, _INSTEAD, n=1, cutoff=0.8):
+        for known in difflib.get_close_matches(name, _ALTERNATIVES, n=1, cutoff=0.8):
             received = {name: options[name]}
-            raise ValueError(
-                f"`{layer}` has no `{name}`: {_INSTEAD[known]}. Received: {received}"
-            )
+            reason = f"`{layer}` has no `{name}`: {_ALTERNATIVES[known]}"
+            raise ValueError(f"{reason}. Received: {received}")
 
 
 def check_options(layer: keras.layers.Layer, kind: type, options: dict) -> None:
     """Refuses keywords that neither this kind of layer nor every layer has."""
-    options = {name: options[name] for name in options if name not in _OF_SEQUENTIAL}
+    options = {name: options[name] for name in options if name not in _OF_EVERY_LAYER}
     initializers = (kind.__init__, keras.layers.Layer.__init__)
     check_keywords(type(layer).__name__, options, *initializers)
 

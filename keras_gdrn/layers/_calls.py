@@ -46,7 +46,7 @@ class Call:
     args: tuple
     kwargs: dict
     output: Value
-    mode: bool | None = None  # `training`, where a custom layer sets it
+    fixed_training: bool | None = None  # where a custom layer sets `training`
 
     @property
     def inputs(self) -> list[Value]:
@@ -62,15 +62,15 @@ class Call:
         return _CONVOLUTIONS.get(type(self.layer), 0)
 
     @property
-    def selects(self) -> bool:
+    def is_spatial_selection(self) -> bool:
         return type(self.layer) is SpatialSelection
 
     def training_mode(self, training: bool | None) -> bool | None:
-        return training if self.mode is None else self.mode
+        return training if self.fixed_training is None else self.fixed_training
 
     @property
-    def takes_scales(self) -> bool:
-        return "scales" in inspect.signature(self.layer.call).parameters
+    def takes_sigma0(self) -> bool:
+        return "sigma0" in inspect.signature(self.layer.call).parameters
 
 
 def calls_of(network, source: Value) -> tuple[list[Call], Value]:
@@ -90,7 +90,7 @@ def calls_of(network, source: Value) -> tuple[list[Call], Value]:
 def _trace(calls: list, layer, args: tuple, kwargs: dict, custom=False) -> Value:
     """Appends the calls of a layer, which a `custom` layer may call, to `calls`.
 
-    The `training` that a custom layer passes stands; Keras' models replace it.
+    A `training` that a custom layer passes is kept; one inside a Keras model is not.
     """
     mode = kwargs.get("training")
 
@@ -131,11 +131,11 @@ def _single_output(values: list, layer) -> Any:
     return values[0]
 
 
-def maps_with_peaks(calls: list[Call]) -> set[Value]:
-    """Last maps before a score of all positions, such as a maximum."""
+def maps_before_pooling(calls: list[Call]) -> set[Value]:
+    """Last maps before a pooling over all positions, such as a maximum."""
     found: set[Value] = set()
     for call in reversed(calls):
-        central = call.selects and call.layer.mode == "center"
+        central = call.is_spatial_selection and call.layer.mode == "center"
         pools = not (call.output.is_map or central)
         if pools or (call.output in found and not call.convolutions):
             found.update(value for value in call.maps if value.on_grid)

@@ -8,7 +8,6 @@ smoothed map, and channels are mixed there. All this is computed in single preci
 least: in half precision, differences of rounded values would be off by up to 10 %.
 """
 
-import itertools
 import operator
 from typing import Any
 
@@ -16,82 +15,82 @@ from keras import ops
 
 from keras_gdrn._checks import check_reach
 from keras_gdrn.kernels import multinomial
-from keras_gdrn.kernels._axis import few_coefficients
+from keras_gdrn.kernels._axis import low_rank_factors
 from keras_gdrn.kernels._jet import derivative_stencils
 from keras_gdrn.layers._backends import single_or_double, unfused
 from keras_gdrn.layers._grid import Grid, sampled
 from keras_gdrn.layers._matrices import resampling, smoothing
-from keras_gdrn.layers._products import product_along, products_along
+from keras_gdrn.layers._products import matmul_along_axes, matmul_along_axis
 
-# Variance that differences add to a kernel, over the squared step: between 1/3 and 1/6.
-BLUR = 1 / 4
+# Variance of differences over a step, in squared steps: between 1/3 and 1/6.
+VARIANCE = 1 / 4
 
 
 def convolved_images(layer, images, grid: Grid, scales):
     """Convolves images at the points of a grid at each of its initial scales."""
     images, wider = _upcast(layer, images), grid.widened(stencil_radius(layer))
-    sigma, initial = (
-        narrowed(x, grid.step) for x in (layer.current_sigma, layer.sigma)
-    )
-    smooth = sampled(images, wider, scales, layer.boundary, sigma, initial)
-    return differences_combined(layer, smooth, layer.current_sigma / grid.step, BLUR)
+    sigma, step = layer.current_sigma, grid.step
+    now_and_at_first = presmoothing(sigma, step), presmoothing(layer.sigma, step)
+    smooth = sampled(images, wider, scales, layer.boundary, *now_and_at_first)
+    return differences_combined(layer, smooth, sigma / step, VARIANCE)
 
 
 def convolved_on_grid(layer, x, grid: Grid, target: Grid, boundary: str):
     """Convolves a map at the points of another grid, which may be coarser."""
     x, wider = _upcast(layer, x), target.widened(stencil_radius(layer))
-    step, sigma = target.step / grid.step, narrowed(layer.current_sigma, target.step)
+    sigma, step = layer.current_sigma, target.step
+    lengths = step / grid.step, presmoothing(sigma, step) / grid.step
     matrices = [
-        resampling(size, points, step, sigma / grid.step, boundary, x.dtype)
+        resampling(size, points, *lengths, boundary, x.dtype)
         for size, points in zip(grid.sizes, wider.sizes, strict=True)
     ]
-    smooth = products_along(x, matrices)
-    return differences_combined(layer, smooth, layer.current_sigma / target.step, BLUR)
+    smooth = matmul_along_axes(x, matrices)
+    return differences_combined(layer, smooth, sigma / step, VARIANCE)
 
 
-def convolved_on_pixels(layer, x, sigma0: float = 1.0):
-    """Convolves an image or a map on the pixels, at σ₀ σ."""
+def convolved_on_pixels(layer, x, scale: float = 1.0):
+    """Convolves an image or a map on the pixels, at `scale` times σ."""
     x, sizes = _upcast(layer, x), ops.shape(x)[1:-1]
-    sigma, boundary = sigma0 * layer.current_sigma, layer.boundary
+    sigma, boundary = scale * layer.current_sigma, layer.boundary
     known = all(isinstance(size, int) for size in sizes)
     if known and isinstance(sigma, float):
         check_reach(sigma, sizes)
         wide = [
-            few_coefficients(size, sigma, layer.order, boundary, layer.epsilon)
+            low_rank_factors(size, sigma, layer.order, boundary, layer.epsilon)
             for size in sizes
         ]
         if wide[0] is not None:  # along all axes, or none
-            return _by_few_coefficients(layer, x, wide)
-    beyond, initial = 2 * stencil_radius(layer), sigma0 * layer.sigma
+            return _by_low_rank_factors(layer, x, wide)
+    beyond, start = 2 * stencil_radius(layer), scale * layer.sigma
     matrices = [
-        smoothing(size, size + beyond, sigma, x.dtype, boundary, initial)
+        smoothing(size, size + beyond, sigma, x.dtype, boundary, start)
         for size in sizes
     ]
-    return differences_combined(layer, products_along(x, matrices), sigma)
+    return differences_combined(layer, matmul_along_axes(x, matrices), sigma)
 
 
-def narrowed(sigma, step: float):
-    """The scale to smooth at before differences over a step, for σ with both.
+def presmoothing(sigma, step: float):
+    """σ of the Gaussian that gives `sigma` together with differences over a step.
 
     A first difference blurs as much as a Gaussian of variance `step² / 3` does, a
     second one of `step² / 6`.
     """
     larger = max if isinstance(sigma, float) else ops.maximum
-    return larger(sigma**2 - BLUR * step**2, sigma**2 / 2) ** 0.5
+    return larger(sigma**2 - VARIANCE * step**2, sigma**2 / 2) ** 0.5
 
 
 def _upcast(layer, x):
     return ops.cast(x, single_or_double(layer.compute_dtype))
 
 
-def differences_combined(layer, x, sigma, blur=0.0):
+def differences_combined(layer, x, sigma, variance=0.0):
     """`Σ_α C_α m(α) σ^|α| δ^α x` of smoothed values `x`, without their margin.
 
-    `sigma` is in steps between the points, and `blur` a variance that axes of order 0
-    lack.
+    `sigma` is in steps between the points. Along axes without a difference, `variance`
+    makes up for the smoothing by one.
     """
     jet = _jet(layer, sigma, x.dtype)
-    stencils = derivative_stencils(layer.indices, blur)
+    stencils = derivative_stencils(layer.indices, variance)
     stencils = ops.convert_to_tensor(stencils, x.dtype)
     kernel = ops.tensordot(stencils, jet, axes=1)
     if x.shape[0] == 0:  # a batch without images, which some versions refuse
@@ -100,12 +99,12 @@ def differences_combined(layer, x, sigma, blur=0.0):
     return _finished(layer, _conv(layer, x, kernel))
 
 
-def _by_few_coefficients(layer, x, axes: list):
-    """`Σ_α C_α m(α) K_α x`, by the `few_coefficients` of each axis."""
+def _by_low_rank_factors(layer, x, axes: list):
+    """`Σ_α C_α m(α) K_α x`, by the `low_rank_factors` of each axis."""
     parts = {(): x}
     for axis, factors in enumerate(axes, start=1):
         parts = {
-            (*alpha, order): product_along(part, axis, factors.analysis[order])
+            (*alpha, order): matmul_along_axis(part, axis, factors.analysis[order])
             for alpha, part in parts.items()
             for order in range(layer.order + 1 - sum(alpha))
         }
@@ -113,7 +112,7 @@ def _by_few_coefficients(layer, x, axes: list):
     mixed = operator.mul if layer.separable else ops.matmul
     y = sum(mixed(parts[alpha], jet[k]) for k, alpha in enumerate(layer.indices))
     for axis, factors in enumerate(axes, start=1):
-        y = product_along(y, axis, factors.synthesis)
+        y = matmul_along_axis(y, axis, factors.synthesis)
     return _finished(layer, y)
 
 
@@ -144,8 +143,8 @@ def _finished(layer, y):
     return unfused(y if layer.bias is None else y + ops.cast(layer.bias, y.dtype))
 
 
-def regularized(layer, maps: list) -> list:
-    """The outputs of a layer, after the loss that Keras adds where it calls a layer."""
+def with_activity_loss(layer, maps: list) -> list:
+    """Adds the activity loss, as `Layer.__call__` would, and returns the maps."""
     if layer.activity_regularizer is not None:
         for x in maps:
             loss = layer.activity_regularizer(x)
@@ -155,17 +154,10 @@ def regularized(layer, maps: list) -> list:
 
 
 def _conv(layer, x, kernel) -> Any:
-    """The convolution, also depthwise in three dimensions, which Keras lacks."""
-    if not layer.separable:
-        return ops.conv(x, kernel, 1, "valid", "channels_last")
-    spatial = len(kernel.shape) - 1
-    if spatial <= 2:
+    if layer.separable:
         kernel = ops.expand_dims(kernel, -1)
-        return ops.depthwise_conv(x, kernel, 1, "valid", "channels_last")
-    taps = kernel.shape[0]
-    counts = [size - taps + 1 for size in ops.shape(x)[1:-1]]
-    terms = []
-    for tap in itertools.product(range(taps), repeat=spatial):
-        window = map(slice, tap, map(operator.add, tap, counts))
-        terms.append(x[(slice(None), *window)] * kernel[tap])
-    return sum(terms)
+        if len(x.shape) < 5:
+            return ops.depthwise_conv(x, kernel, 1, "valid", "channels_last")
+        # Keras has no depthwise convolution of volumes.
+        kernel = kernel * ops.eye(x.shape[-1], dtype=kernel.dtype)
+    return ops.conv(x, kernel, 1, "valid", "channels_last")

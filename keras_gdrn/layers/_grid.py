@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from keras import ops
 
 from keras_gdrn.layers._matrices import sampling
-from keras_gdrn.layers._products import products_along
+from keras_gdrn.layers._products import matmul_along_axes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,20 +46,20 @@ def _rounded_up(size, unit: float):
     return ops.cast(ops.ceil(ops.cast(size, "float32") / unit - 1e-5), "int32")
 
 
-def sampled(images, grid: Grid, scales, boundary: str, sigma=0.0, initial=0.0):
+def sampled(images, grid: Grid, scales, boundary: str, sigma=0.0, start=0.0):
     """Images at the points of a grid at each of its initial scales, in one batch.
 
-    They are smoothed by `sigma`, in units of the initial scale, which may be learned
-    from `initial`.
+    They are smoothed by `sigma`, in units of the initial scale; `start` is the value
+    that a learned `sigma` had at first.
     """
 
     def at_scale(sigma0: float):
-        step, width, start = (sigma0 * x for x in (grid.step, sigma, initial))
+        lengths = [sigma0 * x for x in (grid.step, sigma)]
         matrices = [
-            sampling(pixels, points, step, width, boundary, start)
+            sampling(pixels, points, *lengths, boundary, sigma0 * start)
             for pixels, points in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)
         ]
-        return products_along(images, matrices)
+        return matmul_along_axes(images, matrices)
 
     return ops.concatenate([at_scale(sigma0) for sigma0 in scales])
 
@@ -70,7 +70,7 @@ def interpolated(x, sizes, step: float):
         sampling(size, points, step, 0.0, "symmetric")
         for size, points in zip(ops.shape(x)[1:-1], sizes, strict=True)
     ]
-    return products_along(x, matrices)
+    return matmul_along_axes(x, matrices)
 
 
 def at_points(x, grid: Grid, target: Grid):

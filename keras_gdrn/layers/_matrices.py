@@ -17,24 +17,24 @@ from keras_gdrn.layers._backends import single_or_double
 _FINENESS = 256
 
 
-def smoothing(inputs, outputs, sigma, dtype, boundary="symmetric", initial=0.0):
-    """As `kernels._axis.smoothing`, for a learned σ from its `initial` value."""
+def smoothing(inputs, outputs, sigma, dtype, boundary="symmetric", start=0.0):
+    """As `kernels._axis.smoothing`, also for a learned σ, which began as `start`."""
     if isinstance(inputs, int) and isinstance(sigma, float):
         return _axis.smoothing(inputs, outputs, sigma, boundary)
     # Enough zeros beyond the edges that the mirror image has no influence.
-    margin = inputs + math.ceil(40 * initial) if boundary == "zero" else 0
+    margin = inputs + math.ceil(40 * start) if boundary == "zero" else 0
     return _smoothing_by_cosines(inputs, outputs, sigma, margin, dtype)
 
 
-def sampling(pixels, points: int, step: float, sigma, boundary, initial=0.0) -> Any:
-    """As `kernels._spline.sampling`; a learned σ may grow to 4 times `initial`."""
+def sampling(pixels, points: int, step: float, sigma, boundary, start=0.0) -> Any:
+    """As `kernels._spline.sampling`; a learned σ may grow to 4 times `start`."""
     if not isinstance(sigma, float):
         if not isinstance(pixels, int):
             raise ValueError(
                 "A first layer with `trainable_sigma=True` needs images of a known "
                 "size. Received: images of an unknown size"
             )
-        spacing, count = _spline.nodes(points, step, initial, growth=4)
+        spacing, count = _spline.nodes(points, step, start, growth=4)
         dtype, nodal = single_or_double(sigma.dtype), sigma / spacing
         smooth = resampling(count, points, step / spacing, nodal, "zero", dtype)
         spline = _spline.sampling(pixels, count, spacing, 0.0, boundary)

@@ -22,7 +22,7 @@ ON_PIXELS = ". `density=None` evaluates it on the pixels"
 class Network:
     """The calls of a network for images of one shape.
 
-    It refuses an `UnsupportedLayer`, and one that is wider than its maps.
+    Raises `UnsupportedLayer`, or a `ValueError` for a layer wider than its maps.
     """
 
     def __init__(self, network, input_shape, scales, density: float | None):
@@ -71,7 +71,7 @@ class Network:
 
     def _check(self, on_grids: bool) -> None:
         advice = ON_PIXELS if on_grids else ""
-        if not any(c.convolutions if on_grids else c.takes_scales for c in self.calls):
+        if not any(c.convolutions if on_grids else c.takes_sigma0 for c in self.calls):
             raise UnsupportedLayer(f"has no Gaussian derivative layer{advice}")
         for call in self.calls:
             reason = self._fault_on_grids(call) if on_grids else _fault_on_pixels(call)
@@ -101,5 +101,5 @@ class Network:
 
 
 def _fault_on_pixels(call: Call) -> str | None:
-    missing = is_derivative_layer(call.layer) and not call.takes_scales
-    return "has a `call` without the argument `scales`" if missing else None
+    missing = is_derivative_layer(call.layer) and not call.takes_sigma0
+    return "has a `call` without the argument `sigma0`" if missing else None

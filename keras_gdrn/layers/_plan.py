@@ -13,7 +13,7 @@ scales of the layers that follow; the last layer counts twice.
 
 import math
 
-from keras_gdrn.layers._calls import Call, UnsupportedLayer, Value, maps_with_peaks
+from keras_gdrn.layers._calls import Call, UnsupportedLayer, Value, maps_before_pooling
 from keras_gdrn.layers._grid import Grid, covering
 from keras_gdrn.layers._network import ON_PIXELS, Network
 
@@ -26,7 +26,7 @@ _MOST_ADDED = 1 / 6
 class Plan:
     """The grids of the maps of a network.
 
-    Its arguments are those of `ScaleChannels`. It refuses an `UnsupportedLayer`.
+    Its arguments are those of `ScaleChannels`. Raises `UnsupportedLayer`.
     """
 
     def __init__(
@@ -38,15 +38,16 @@ class Plan:
     ):
         self.network, self.calls = network, network.calls
         self.scales, self.density = scales, density
-        before_maximum = maps_with_peaks(self.calls)
-        self._sigma = self._smallest_scales(before_maximum)
-        whole_maps = before_maximum or network.result.is_map
+        before_pooling = maps_before_pooling(self.calls)
+        self._sigma = self._smallest_scales(before_pooling)
+        whole_maps = before_pooling or network.result.is_map
         windows = None if whole_maps else receptive_field
-        self.central = windows is not None
-        self.per_scale = [scales] if self.central else [(scale,) for scale in scales]
+        self.uses_windows = windows is not None
+        per_scale = [(scale,) for scale in scales]
+        self.per_scale = [scales] if self.uses_windows else per_scale
         self.groups = self._grouped()
         self._windows: dict[Value, Grid] = {}
-        self._middles: dict[Value, Grid] = {}  # within the blocks of these outputs
+        self._middles: dict[Value, Grid] = {}  # between the convolutions of blocks
         if windows is not None:
             self._set_windows(windows)
         self._check_sizes()
@@ -56,10 +57,10 @@ class Plan:
         return self._sigma[value] / self.density
 
     def _grouped(self) -> list[Group]:
-        """Scale channels with equal grids, which are one batch.
+        """Groups scale channels that are evaluated in one batch.
 
-        On windows these are all. On whole maps they are neighbors, as long as it adds
-        few points: the grids of the finest cover the image, those of the others more.
+        With windows these are all. Without, neighbors share the grid of the finest
+        one, if that adds at most a sixth to all points.
         """
         groups = list(self.per_scale)
         if not all(map(self._ignores_padding, self.calls)):
@@ -82,19 +83,19 @@ class Plan:
         """
         if value.on_pixels:
             return []
-        if self.central:
+        if self.uses_windows:
             return [self._windows[value]]
         return [covering(spatial, min(group), self.step(value)) for group in groups]
 
     def middles(self, call: Call, targets: list[Grid]) -> list[Grid]:
         """Grids of the map between the two convolutions of a residual block."""
-        return [self._middles[call.output]] if self.central else targets
+        return [self._middles[call.output]] if self.uses_windows else targets
 
     def _check_sizes(self) -> None:
         """Refuses a layer whose scores have another shape on grids."""
         spatial = self.network.positions(self.network.source)
         for call in self.calls if None not in spatial else []:
-            if not call.maps or call.selects or call.output.is_map:
+            if not call.maps or call.is_spatial_selection or call.output.is_map:
                 continue
             value, expected = call.maps[0], tuple(call.output.tensor.shape)
             channels = value.tensor.shape[self.network.channel_axis]
@@ -129,30 +130,30 @@ class Plan:
         return Grid((math.ceil(reach / step - 1e-6),) * (self.network.rank - 2), step)
 
     def _ignores_padding(self, call: Call) -> bool:
-        """Whether an output does not change where its map is larger than the image."""
+        """Whether points beyond the image leave the others as they are."""
         gives_map = call.maps and call.output.is_map
         return (
             not gives_map or bool(call.convolutions) or self.network.is_pointwise(call)
         )
 
-    def _smallest_scales(self, before_maximum: set[Value]) -> dict[Value, float]:
-        """The smallest σ from each map on; half of it where peaks are looked for."""
-        scales = dict.fromkeys(self.network.values, math.inf)
+    def _smallest_scales(self, before_pooling: set[Value]) -> dict[Value, float]:
+        """The smallest σ from each map on; half of it before a pooling."""
+        sigmas = dict.fromkeys(self.network.values, math.inf)
         for call in reversed(self.calls):
-            limit = scales[call.output]
+            limit = sigmas[call.output]
             if call.convolutions:
                 limit = min(limit, call.layer.sigma)
             for value in call.maps:
-                scales[value] = min(scales[value], limit)
+                sigmas[value] = min(sigmas[value], limit)
         for call in self.calls:
             if call.convolutions:
-                scales[call.output] = min(call.layer.sigma, scales[call.output])
-                if call.output in before_maximum:
-                    scales[call.output] /= 2
+                sigmas[call.output] = min(call.layer.sigma, sigmas[call.output])
+                if call.output in before_pooling:
+                    sigmas[call.output] /= 2
             elif call.output.on_grid:
                 inputs = (value for value in call.maps if value.on_grid)
-                scales[call.output] = max(scales[value] for value in inputs)
-        return scales
+                sigmas[call.output] = max(sigmas[value] for value in inputs)
+        return sigmas
 
     def _influence(self) -> dict[Value, float]:
         """Standard deviation of each map's influence on the scores."""
@@ -161,7 +162,7 @@ class Plan:
             needed = influence[call.output]
             for _ in range(call.convolutions):
                 needed = _input_deviation(needed, call.layer.sigma)
-            is_known = call.convolutions or call.selects
+            is_known = call.convolutions or call.is_spatial_selection
             if call.maps and not is_known and not self.network.is_pointwise(call):
                 needed = _input_deviation(needed, self.step(call.maps[0]))
             for value in call.maps:

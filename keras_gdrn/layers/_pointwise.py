@@ -32,7 +32,7 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
     if kind is layers.PReLU:
         positions = {*range(1, rank)} - {channel_axis}
         return positions <= {*(layer.shared_axes or ())}
-    return kind in _ANY
+    return kind in _POINTWISE
 
 
 def _is_elementwise(operation, args: tuple) -> bool:
@@ -56,7 +56,7 @@ _OVER_CHANNELS = {
     layers.UnitNormalization,
 }
 _KERAS_CONVOLUTIONS = {layers.Conv1D, layers.Conv2D, layers.Conv3D}
-_ANY = {
+_POINTWISE = {
     layers.Activation,
     layers.ActivityRegularization,
     layers.Add,

@@ -11,7 +11,7 @@ from keras import ops
 from keras_gdrn.layers._backends import single_or_double
 
 
-def products_along(x, matrices: list) -> Any:
+def matmul_along_axes(x, matrices: list) -> Any:
     """Matrices `(outputs, inputs)` times the lines of `(batch, *spatial, channels)`.
 
     They are constants, of NumPy or SciPy, or tensors.
@@ -20,11 +20,11 @@ def products_along(x, matrices: list) -> Any:
     shapes = [matrix.shape for matrix in matrices]
     shrinking = [1 if None in shape else shape[0] / shape[1] for shape in shapes]
     for axis in sorted(range(len(matrices)), key=shrinking.__getitem__):
-        x = product_along(x, axis + 1, matrices[axis])
+        x = matmul_along_axis(x, axis + 1, matrices[axis])
     return x
 
 
-def product_along(x, axis: int, matrix) -> Any:
+def matmul_along_axis(x, axis: int, matrix) -> Any:
     """A matrix times the lines along one axis; axis 0 is the batch."""
     *front, size = ops.shape(x)[1 : axis + 1]
     behind = ops.shape(x)[axis + 1 :]

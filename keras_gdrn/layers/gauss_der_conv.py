@@ -21,7 +21,7 @@ from keras_gdrn.layers._arguments import (
 )
 from keras_gdrn.layers._convolution import convolved_on_pixels
 
-_NUMBERS_AND_NAMES = (
+_CONFIG_KEYS = (
     *("filters", "sigma", "order", "zero_order", "separable", "trainable_sigma"),
     *("boundary", "epsilon", "use_bias", "data_format"),
 )
@@ -168,21 +168,21 @@ class GaussDerConv(keras.layers.Layer):
         """σ as learned so far, a tensor; a number if it is not learned."""
         return ops.exp(self.log_sigma) if self.trainable_sigma else self.sigma
 
-    def call(self, inputs, scales=(1.0,)):
-        """Convolves maps of one scale after another, which `ScaleChannels` passes."""
+    def call(self, inputs, sigma0=(1.0,)):
+        """Convolves maps of one initial scale after another, from `ScaleChannels`."""
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        y = self.convolved(x, scales)
+        y = self.convolved(x, sigma0)
         y = ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
         return self.activation(y)
 
-    def convolved(self, x, scales=(1.0,)):
+    def convolved(self, x, sigma0=(1.0,)):
         """As `call`, with the channels last, and without activation."""
-        parts = ops.split(x, len(scales)) if len(scales) > 1 else [x]
+        parts = ops.split(x, len(sigma0)) if len(sigma0) > 1 else [x]
         maps = [
-            convolved_on_pixels(self, part, sigma0)
-            for part, sigma0 in zip(parts, scales, strict=True)
+            convolved_on_pixels(self, part, scale)
+            for part, scale in zip(parts, sigma0, strict=True)
         ]
         return ops.concatenate(maps) if len(maps) > 1 else maps[0]
 
@@ -193,7 +193,7 @@ class GaussDerConv(keras.layers.Layer):
 
     def get_config(self):
         config = super().get_config()
-        config |= {name: getattr(self, name) for name in _NUMBERS_AND_NAMES}
+        config |= {name: getattr(self, name) for name in _CONFIG_KEYS}
         for name in ("activation", *OPTIONS_OF_WEIGHTS, "activity_regularizer"):
             serialize = getattr(keras, f"{name.split('_')[-1]}s").serialize
             config[name] = serialize(getattr(self, name))

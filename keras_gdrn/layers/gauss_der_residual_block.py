@@ -10,7 +10,7 @@ from keras_gdrn.layers._batch_normalization import (
     batch_normalization,
     normalized_jointly,
 )
-from keras_gdrn.layers._convolution import regularized
+from keras_gdrn.layers._convolution import with_activity_loss
 from keras_gdrn.layers.gauss_der_conv import OPTIONS_OF_WEIGHTS, GaussDerConv
 
 _SHARED_WITH_PROJECTION = ["use_bias", *OPTIONS_OF_WEIGHTS]
@@ -24,10 +24,10 @@ def residual(
     `skip` are the inputs at the positions of the outputs. `first` and `second` apply
     the convolutions `w_1` and `w_2`, with their biases, to maps.
     """
-    y = regularized(block.conv1, first(maps))
+    y = with_activity_loss(block.conv1, first(maps))
     y = normalized_jointly(block.bn1, y, training)
     y = [block.activation(x) for x in y]
-    y = regularized(block.conv2, second(y))
+    y = with_activity_loss(block.conv2, second(y))
     y = normalized_jointly(block.bn2, y, training)
     if block.projection is not None:
         skip = [unfused(block.projection(x)) for x in skip]
@@ -126,14 +126,14 @@ class GaussDerResidualBlock(keras.layers.Layer):
             for layer in self._flatten_layers(include_self=False):
                 layer.trainable = False
 
-    def call(self, inputs, scales=(1.0,), training=None):
-        """Takes maps of the initial scales `scales`, as `GaussDerConv`."""
+    def call(self, inputs, sigma0=(1.0,), training=None):
+        """Takes maps of one initial scale after another, as `GaussDerConv`."""
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
 
         def convolution(layer):
-            return lambda maps: [layer.convolved(x, scales) for x in maps]
+            return lambda maps: [layer.convolved(x, sigma0) for x in maps]
 
         first, second = convolution(self.conv1), convolution(self.conv2)
         (y,) = residual(self, [x], [x], first, second, training)

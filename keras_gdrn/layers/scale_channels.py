@@ -6,9 +6,9 @@ from keras import ops
 from keras_gdrn._checks import check_positive, check_sigma0
 from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._calls import UnsupportedLayer
+from keras_gdrn.layers._evaluation import evaluate_on_grids, evaluate_on_pixels
 from keras_gdrn.layers._network import Network
 from keras_gdrn.layers._plan import Plan
-from keras_gdrn.layers._run import run_on_grids, run_on_pixels
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
@@ -53,8 +53,8 @@ class ScaleChannels(keras.layers.Layer):
 
     Raises:
         ValueError: If an argument is out of its range, or one `ScaleChannels` is inside
-            another. When it is built: if `σ_0 σ` of a layer exceeds the image, or the
-            network has another input shape, or a layer that cannot be evaluated so.
+            another. When it is built, also if `σ_0 σ` of a layer exceeds the image, the
+            network has another input shape, or a layer cannot work on grids.
 
     Example:
 
@@ -101,16 +101,16 @@ class ScaleChannels(keras.layers.Layer):
         scales, density = self.sigma0, self.density
         try:
             network = Network(self.network, input_shape, scales, density)
-            self._run, self.plan = partial(run_on_pixels, network, scales), None
+            evaluate, self.plan = partial(evaluate_on_pixels, network, scales), None
             if density is not None:
                 self.plan = Plan(network, scales, density, self.receptive_field)
-                self._run = partial(run_on_grids, self.plan)
+                evaluate = partial(evaluate_on_grids, self.plan)
         except UnsupportedLayer as reason:
             raise ValueError(
                 f"The network {self.network.name!r} cannot be evaluated at several "
                 f"scales: {reason}. Received: density={density}"
             ) from None
-        axis = network.channel_axis
+        self._evaluate, axis = evaluate, network.channel_axis
         self.input_spec = keras.InputSpec(
             ndim=len(input_shape), axes={axis: input_shape[axis]}
         )
@@ -123,7 +123,7 @@ class ScaleChannels(keras.layers.Layer):
                 f"{self.network.name!r}, whose layers have changed"
             )
         # A TensorFlow variable lacks some attributes of a tensor.
-        outputs = self._run(ops.convert_to_tensor(inputs), training)
+        outputs = self._evaluate(ops.convert_to_tensor(inputs), training)
         # -1 stands for the batch: the other sizes are known from the network.
         outputs = ops.reshape(outputs, (len(self.sigma0), -1, *ops.shape(outputs)[1:]))
         return ops.swapaxes(outputs, 0, 1)

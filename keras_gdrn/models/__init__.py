@@ -8,7 +8,7 @@ from keras_gdrn.models._architectures import (
 )
 from keras_gdrn.models._builders import gauss_der_resnet, scale_channel
 from keras_gdrn.models._card import Card
-from keras_gdrn.models._classify import Answer, classify, decode_predictions
+from keras_gdrn.models._classify import Prediction, classify, decode_predictions
 from keras_gdrn.models._from_preset import from_preset, list_presets, save_to_preset
 from keras_gdrn.models._graph import only_layer
 from keras_gdrn.models._head import HEAD_INITIALIZERS, head_initializers
@@ -25,9 +25,9 @@ __all__ = [
     "ARCHITECTURES",
     "HEAD_INITIALIZERS",
     "SIX_SCALES",
-    "Answer",
     "Architecture",
     "Card",
+    "Prediction",
     "Preprocess",
     "architecture",
     "classify",

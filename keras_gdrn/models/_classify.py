@@ -12,13 +12,13 @@ from keras import ops
 
 from keras_gdrn._checks import check_positive, check_positive_integer
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models._graph import only_layer, with_input_of
+from keras_gdrn.models._graph import also_returning_input_of, only_layer
 from keras_gdrn.models._preprocess import Preprocess
 
 BATCH = 32
 
 
-class Answer(NamedTuple):
+class Prediction(NamedTuple):
     """The prediction of a network for one photograph.
 
     The `name` of the most probable class and its `probability`, the softmax of the
@@ -37,7 +37,7 @@ def classify(
     photos: Any,
     object_size: float | None = None,
     top: int = 3,
-) -> list[Answer]:
+) -> list[Prediction]:
     """Classifies photographs of any size and format.
 
     Each photograph is resized so that the object has the training size, then cropped or
@@ -56,7 +56,7 @@ def classify(
         top: Number of classes in each answer.
 
     Returns:
-        An `Answer` for each photograph.
+        An `Prediction` for each photograph.
 
     Raises:
         ValueError: If a photograph cannot be read, or the model lacks such a layer.
@@ -85,7 +85,7 @@ def classify(
         pixels = read_image(photo, model.input_shape[-1])
         factor = side / (object_size or min(pixels.shape[:2]))
         images.append(_placed(pixels, factor, canvas, known.extension))
-    network = with_input_of(model, only_layer(model, ScalePooling))
+    network = also_returning_input_of(model, only_layer(model, ScalePooling))
     step = 1 if None in canvas else BATCH  # images of several sizes
     answers = []
     for n in range(0, len(images), step):
@@ -97,10 +97,10 @@ def classify(
     return answers
 
 
-def _answer(of_scales, scores, names: list, scales: tuple[float, ...]) -> Answer:
+def _answer(of_scales, scores, names: list, scales: tuple[float, ...]) -> Prediction:
     name, probability = names[0]
     decided = np.argmax(of_scales[:, np.argmax(scores)])
-    return Answer(name, probability, scales[int(decided)], names)
+    return Prediction(name, probability, scales[int(decided)], names)
 
 
 def decode_predictions(

@@ -77,7 +77,9 @@ def scale_channels_like(layer: ScaleChannels, **changes: Any) -> ScaleChannels:
     return type(layer)(**options | changes)  # a subclass stays one
 
 
-def with_input_of(model: keras.Model, layer: keras.layers.Layer) -> keras.Model:
+def also_returning_input_of(
+    model: keras.Model, layer: keras.layers.Layer
+) -> keras.Model:
     """The model, with the input of one of its layers as a first output."""
     image = image_like(model)
     output, tensors = tensors_of(model, image)

@@ -13,8 +13,8 @@ from keras_gdrn.data._separable import is_tensor
 from keras_gdrn.data._source import generator
 from keras_gdrn.training._sources import checked_images
 
-KNOTS = 8  # of the splines of an elastic deformation, along each axis
-NUMBERS = 14 + 2 * KNOTS**2  # random numbers of an image, whether used or not
+COEFFICIENTS = 8  # of the splines of an elastic deformation, along each axis
+NUMBERS = 14 + 2 * COEFFICIENTS**2  # random numbers of an image, whether used or not
 CACHED = 2**18  # values changed at a time, so that they stay in the processor's cache
 
 # ITU-R 601-2 luma, by which torchvision makes an image gray.
@@ -120,8 +120,8 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     def change(images: np.ndarray, seed: Any) -> np.ndarray:
         images = checked_images(images, any(augmentation.jitter))
         first, second = map(int, seed)
-        chances = generator((first, second)).random((len(images), NUMBERS))
-        return augmented(images, chances, augmentation)
+        numbers = generator((first, second)).random((len(images), NUMBERS))
+        return augmented(images, numbers, augmentation)
 
     if not is_tensor(images):
         return change(images, seed)
@@ -132,7 +132,7 @@ def augment(images: Any, seed: Any, augmentation: Augmentation) -> Any:
     return changed
 
 
-def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.ndarray:
+def augmented(images: np.ndarray, numbers: np.ndarray, augmentation: Any) -> np.ndarray:
     """An augmented copy of images `(N, H, W, C)`, float32, by numbers `(N, NUMBERS)`.
 
     Each step takes a few images at once: few enough for the processor's cache, but not
@@ -142,15 +142,15 @@ def augmented(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> np.
     at_a_time = max(1, CACHED // max(1, changed[:1].size))
     for start in range(0, len(changed), at_a_time):
         few = slice(start, start + at_a_time)
-        _change(changed[few], chances[few], augmentation)
+        _change(changed[few], numbers[few], augmentation)
     return changed
 
 
-def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
+def _change(images: np.ndarray, numbers: np.ndarray, augmentation: Any) -> None:
     """Augments images in place."""
     padding, side = augmentation.padding, augmentation.cutout
-    parts = np.split(chances, (2, 3, 7, 11, 13, 14), 1)
-    corner, flip, order, shares, center, blur, knots = parts
+    parts = np.split(numbers, (2, 3, 7, 11, 13, 14), 1)
+    corner, flip, order, jitter, center, blur, coefficients = parts
     height, width = images.shape[1:3]
     if padding:
         sides, corners = (padding, padding), corner * (2 * padding + 1)
@@ -160,13 +160,14 @@ def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
     flipped = flip[:, 0] < augmentation.flip
     images[flipped] = images[flipped, :, ::-1]
     if augmentation.elastic:
-        bend(images, knots, augmentation.elastic)
+        bend(images, coefficients, augmentation.elastic)
     if any(augmentation.jitter):
-        strengths = factors(shares, augmentation.jitter)
+        factors = jitter_factors(jitter, augmentation.jitter)
         for steps in np.argsort(order).T:  # the first step of each image, the second, …
             for step in range(4):
-                of = steps == step
-                images[of] = jittered(images[of], step, strengths[of, step])
+                chosen = steps == step
+                changed = jittered(images[chosen], step, factors[chosen, step])
+                images[chosen] = changed
     if augmentation.blur:
         for image, sigma in zip(images, augmentation.blur * blur[:, 0], strict=True):
             gaussian_filter(image, (sigma, sigma, 0), output=image, mode="reflect")
@@ -177,29 +178,31 @@ def _change(images: np.ndarray, chances: np.ndarray, augmentation: Any) -> None:
             image[top:bottom, left:right] = 0.0
 
 
-def bend(images: np.ndarray, knots: np.ndarray, elastic: float) -> None:
+def bend(images: np.ndarray, coefficients: np.ndarray, elastic: float) -> None:
     """Deforms images in place, by two splines each, of coefficients in [0, 1)."""
-    rows, columns = (splines(length) for length in images.shape[1:3])
-    knots = elastic * (2.0 * knots.reshape(-1, 2, KNOTS, KNOTS) - 1.0)
-    seen = np.indices(images.shape[1:3]) + rows @ knots @ columns.T
+    rows, columns = (spline_basis(length) for length in images.shape[1:3])
+    coefficients = elastic * (
+        2.0 * coefficients.reshape(-1, 2, COEFFICIENTS, COEFFICIENTS) - 1.0
+    )
+    seen = np.indices(images.shape[1:3]) + rows @ coefficients @ columns.T
     for image, points in zip(images, seen, strict=True):
         for channel in np.moveaxis(image, -1, 0):
             channel[:] = map_coordinates(channel, points, order=1, mode="reflect")
 
 
 @functools.lru_cache(8)
-def splines(length: int) -> np.ndarray:
-    """Cubic B-splines at each pixel of an axis, `(length, KNOTS)`, whose sum is 1."""
-    pixels = np.linspace(0, KNOTS - 3, length)
-    return BSpline.design_matrix(pixels, np.arange(-3, KNOTS + 1), 3).toarray()
+def spline_basis(length: int) -> np.ndarray:
+    """Cubic B-splines at each pixel, `(length, COEFFICIENTS)`, whose sum is 1."""
+    pixels = np.linspace(0, COEFFICIENTS - 3, length)
+    return BSpline.design_matrix(pixels, np.arange(-3, COEFFICIENTS + 1), 3).toarray()
 
 
-def factors(shares: np.ndarray, strengths: tuple[float, ...]) -> np.ndarray:
+def jitter_factors(numbers: np.ndarray, limits: tuple[float, ...]) -> np.ndarray:
     """The factors of the jitter's first three steps, and the shift of the hue."""
-    *colors, hue = strengths
+    *colors, hue = limits
     lowest = np.array([*(max(0.0, 1.0 - color) for color in colors), -hue])
     highest = np.array([*(1.0 + color for color in colors), hue])
-    return (lowest + (highest - lowest) * shares).astype("float32")
+    return (lowest + (highest - lowest) * numbers).astype("float32")
 
 
 def jittered(images: np.ndarray, step: int, factors: np.ndarray) -> np.ndarray:

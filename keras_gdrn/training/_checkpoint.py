@@ -15,7 +15,7 @@ import h5py
 import keras
 import numpy as np
 
-from keras_gdrn.commands import replacing, write_text
+from keras_gdrn.commands import atomic_write, write_text
 from keras_gdrn.training._run_folder import SETTINGS
 
 CHECKPOINT = "checkpoint.weights.h5"  # Keras requires the suffix
@@ -56,7 +56,7 @@ def save(
 ) -> None:
     """Replaces the checkpoint, and writes the log."""
     _check_space(model, folder)
-    with replacing(folder / CHECKPOINT) as partial:
+    with atomic_write(folder / CHECKPOINT) as partial:
         model.save_weights(partial, overwrite=True)
         with h5py.File(partial, "a") as file:
             group = file.create_group(_STATE)

@@ -78,7 +78,7 @@ def test_gradient_takes_the_number_of_filters_from_the_kernel():
 
 def test_which_layers_have_few_coefficients():
     def have(size, sigma):
-        return _axis.few_coefficients(size, sigma, 2, "zero", 1e-3) is not None
+        return _axis.low_rank_factors(size, sigma, 2, "zero", 1e-3) is not None
 
     assert have(64, 6.0) and have(300, 4.0) and have(4096, 3.0)
     assert not have(64, 2.7) and not have(8, 1.0)
@@ -87,7 +87,7 @@ def test_which_layers_have_few_coefficients():
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_a_pixel_of_a_longer_axis_takes_as_many_products(boundary):
     def products(size):
-        factors = _axis.few_coefficients(size, 6.0, 2, boundary, 1e-3)
+        factors = _axis.low_rank_factors(size, 6.0, 2, boundary, 1e-3)
         narrow = _axis.smoothing(size, size + 2, 1.0, boundary)
         kinds = [*factors.analysis, factors.synthesis, narrow]
         return [_tiles(matrix)[0].size / size for matrix in kinds]

@@ -16,10 +16,10 @@ from keras_gdrn.layers import (
     SpatialSelection,
 )
 from keras_gdrn.layers._convolution import (
-    BLUR,
+    VARIANCE,
     convolved_on_grid,
     differences_combined,
-    narrowed,
+    presmoothing,
 )
 from keras_gdrn.layers._grid import Grid
 from keras_gdrn.models import (
@@ -171,7 +171,7 @@ def kernel_errors(density, corrected=True):
     """
     layer, step = GaussDerConv(1, 1.0, zero_order=True), 1 / density
     layer.build((None, 9, 9, 1))
-    sigma = narrowed(1.0, step) if corrected else 1.0
+    sigma = presmoothing(1.0, step) if corrected else 1.0
     points = step * np.arange(-9, 10)
 
     def along(order, sigma, x):
@@ -183,7 +183,9 @@ def kernel_errors(density, corrected=True):
         jet = np.zeros(layer.kernel.shape)
         jet[k] = 1 / kernels.multinomial(alpha)
         layer.kernel.assign(jet)
-        found = differences_combined(layer, smooth, density, BLUR if corrected else 0)
+        found = differences_combined(
+            layer, smooth, density, VARIANCE if corrected else 0
+        )
         exact = np.outer(*[along(order, 1.0, points[1:-1]) for order in alpha])
         yield np.linalg.norm(numpy(found)[0, ..., 0] - exact) / np.linalg.norm(exact)
 

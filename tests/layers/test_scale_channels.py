@@ -61,8 +61,8 @@ def sequential(scale=1.0):
 class Twice(GaussDerConv):
     """A layer of one's own."""
 
-    def call(self, inputs, scales=(1.0,)):
-        return 2 * super().call(inputs, scales)
+    def call(self, inputs, sigma0=(1.0,)):
+        return 2 * super().call(inputs, sigma0)
 
 
 def own(scale=1.0):
@@ -149,7 +149,7 @@ def test_gradients_sum_over_the_channels(kind):
 
 
 class OwnDropout(layers.Dropout):
-    def call(self, inputs, scales=(1.0,), training=None):
+    def call(self, inputs, sigma0=(1.0,), training=None):
         return super().call(inputs, training=training)
 
 

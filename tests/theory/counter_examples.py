@@ -117,5 +117,5 @@ def sampled_gaussian(sigma, radius):
 class PlainConv(keras.layers.Conv2D):
     """The same at every scale."""
 
-    def call(self, inputs, scales=(1.0,)):
+    def call(self, inputs, sigma0=(1.0,)):
         return super().call(inputs)

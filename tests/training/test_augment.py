@@ -59,7 +59,7 @@ def test_bending_moves_points_together_and_no_farther_than_said():
     assert abs(moved.mean()) < 0.05
     assert abs(np.corrcoef(moved.reshape(-1, 2).T)[0, 1]) < 0.05
     for axis, length in ((1, 20), (2, 30)):
-        between = (steps.KNOTS - 3) / (length - 1)
+        between = (steps.COEFFICIENTS - 3) / (length - 1)
         # A spline is no steeper than its coefficients, which differ by up to 4.
         assert 0.4 * between < np.abs(np.diff(moved, axis=axis)).max() < 4 * between
 

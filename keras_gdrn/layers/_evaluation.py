@@ -11,7 +11,7 @@ from keras_gdrn.layers._calls import Call, Value, training_argument
 from keras_gdrn.layers._convolution import (
     convolved_images,
     convolved_on_grid,
-    regularized,
+    with_activity_loss,
 )
 from keras_gdrn.layers._grid import Grid, at_points, interpolated, sampled
 from keras_gdrn.layers._network import Network
@@ -20,10 +20,10 @@ from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock, residual
 
 
-def run_on_pixels(network: Network, scales: Group, images, training: bool | None):
+def evaluate_on_pixels(network: Network, scales: Group, images, training: bool | None):
     """The outputs `(scale * batch, …)` of whole maps at every pixel, as in the paper.
 
-    A layer whose `call` has an argument `scales` receives the initial scales; its input
+    A layer whose `call` has an argument `sigma0` receives the initial scales; its input
     batch holds the maps of one scale after those of another.
     """
     values = {network.source: ops.concatenate([images] * len(scales))}
@@ -44,8 +44,8 @@ def _called(call: Call, inputs: dict, training: bool | None, scales: Group = ())
         (output,) = normalized_jointly(call.layer, [args[0]], training)
         return output
     kwargs |= training_argument(call.layer, training)
-    if scales and call.takes_scales:
-        kwargs["scales"] = scales
+    if scales and call.takes_sigma0:
+        kwargs["sigma0"] = scales
     return call.layer(*args, **kwargs)
 
 
@@ -54,16 +54,16 @@ def _normalizes_a_map(call: Call) -> bool:
     return one and call.output.is_map and normalizes(call.layer)
 
 
-def run_on_grids(plan: Plan, images, training: bool | None):
+def evaluate_on_grids(plan: Plan, images, training: bool | None):
     """The outputs `(scale * batch, …)`, with maps interpolated at the pixels."""
-    return _RunOnGrids(plan, images, training).outputs()
+    return _GridEvaluation(plan, images, training).outputs()
 
 
-class _RunOnGrids:
+class _GridEvaluation:
     """One evaluation of a network on a batch of images, by its plan.
 
     A map is a list of tensors `(scale * batch, *points, channels)`, one for each group
-    of scale channels that have the same grids. All groups have equal operators.
+    of scale channels that have the same grids. The groups share their matrices.
     """
 
     def __init__(self, plan: Plan, images, training: bool | None):
@@ -80,7 +80,7 @@ class _RunOnGrids:
 
     def _applied(self, call: Call):
         if not call.maps or call.output.on_pixels:
-            return self._called(call, self.values)
+            return self._call_channels_last(call, self.values)
         if type(call.layer) is GaussDerConv:
             return self._convolution(call)
         if type(call.layer) is GaussDerResidualBlock:
@@ -91,21 +91,17 @@ class _RunOnGrids:
         (value,) = call.inputs
         grids = self._grids(value), self._grids(call.output)
         maps = self._convolved(call.layer, *grids, self.values[value])
-        return regularized(call.layer, [call.layer.activation(x) for x in maps])
+        return with_activity_loss(call.layer, [call.layer.activation(x) for x in maps])
 
     def _convolved(self, layer, grids: list[Grid], targets: list[Grid], maps) -> list:
         """The convolution, with its bias, at the points of the target grids."""
         if not grids:
-            return [
-                convolved_images(layer, maps, target, scales)
-                for target, scales in zip(targets, self.plan.groups, strict=True)
-            ]
-        # The image goes on beyond a window, and its mirror image is closest to it.
-        boundary = "symmetric" if self.plan.central else layer.boundary
-        return [
-            convolved_on_grid(layer, x, grid, target, boundary)
-            for x, grid, target in zip(maps, grids, targets, strict=True)
-        ]
+            convolve = partial(convolved_images, layer, maps)
+            return list(map(convolve, targets, self.plan.groups))
+        # Beyond a window there is more image; its mirror image is the best guess.
+        boundary = "symmetric" if self.plan.uses_windows else layer.boundary
+        convolve = partial(convolved_on_grid, layer, boundary=boundary)
+        return list(map(convolve, maps, grids, targets))
 
     def _block(self, call: Call):
         block, (value,) = call.layer, call.inputs
@@ -121,7 +117,7 @@ class _RunOnGrids:
         """Applies another layer on each of the grids."""
         gives_map = call.output.is_map
         first = next(value for value in call.maps if not value.on_pixels)
-        # A score is of the points on the image alone.
+        # Scores must not see the padding of a common grid.
         groups = self.plan.groups if gives_map else self.plan.per_scale
         targets = self._grids(call.output if gives_map else first, groups)
         inputs = {value: self._at_points(value, targets, groups) for value in call.maps}
@@ -132,18 +128,14 @@ class _RunOnGrids:
             return [self._to_channels_last(x) for x in maps]
         inputs |= {v: self._parts(v, groups) for v in call.inputs if not v.is_map}
         outputs = [
-            self._called(call, {value: parts[k] for value, parts in inputs.items()})
+            self._call_channels_last(call, {v: parts[k] for v, parts in inputs.items()})
             for k in range(len(targets))
         ]
         return outputs if gives_map else ops.concatenate(outputs)
 
-    def _called(self, call: Call, inputs: dict):
-        inputs = {
-            value: self._to_data_format(inputs[value])
-            if value.is_map
-            else inputs[value]
-            for value in call.inputs
-        }
+    def _call_channels_last(self, call: Call, inputs: dict):
+        inputs = {value: inputs[value] for value in call.inputs}
+        inputs |= {value: self._to_data_format(inputs[value]) for value in call.maps}
         output = _called(call, inputs, self.training)
         return self._to_channels_last(output) if call.output.is_map else output
 
@@ -151,7 +143,7 @@ class _RunOnGrids:
         return self.plan.grids(value, self.spatial, groups or self.plan.groups)
 
     def _parts(self, value: Value, groups: list[Group]) -> list:
-        """A value without positions, for each group of scale channels."""
+        """A vector, such as scores, split by group of scale channels."""
         parts = iter(ops.split(self.values[value], len(self.plan.scales)))
         return [ops.concatenate([next(parts) for _ in group]) for group in groups]
 
@@ -161,10 +153,8 @@ class _RunOnGrids:
         if value.on_pixels:
             network = self.plan.network
             x = ops.cast(x, network.source.tensor.dtype)
-            return [
-                sampled(x, target, scales, network.boundary)
-                for target, scales in zip(targets, groups, strict=True)
-            ]
+            sample = partial(sampled, x, boundary=network.boundary)
+            return list(map(sample, targets, groups))
         grids = self._grids(value)
         if groups != self.plan.groups:
             x, grids = self._per_scale(x, grids)
