@@ -51,9 +51,9 @@ class PaperConv(keras.layers.Layer):
         self.kernel = self.add_weight(shape, "he_uniform", name="kernel")
         self.bias = self.add_weight((self.filters,), "zeros", name="bias")
 
-    def call(self, inputs, scales=(1.0,)):
-        parts = ops.split(inputs, len(scales), axis=0)
-        y = ops.concatenate(list(map(self.at_scale, parts, scales)), axis=0)
+    def call(self, inputs, sigma0=(1.0,)):
+        parts = ops.split(inputs, len(sigma0), axis=0)
+        y = ops.concatenate(list(map(self.at_scale, parts, sigma0)), axis=0)
         return self.activation(y + self.bias)
 
     def at_scale(self, x, scale: float):

@@ -11,11 +11,11 @@ import numpy as np
 WHITE = 255.0
 # Bicubic resizing overshoots: its negative weights sum to 1/8 along an axis, so that
 # values of 0 to 1 can become -0.28 to 1.28.
-BELOW, ABOVE = 0.3, 1.5
-_BRIGHT = 8.0  # more than standardized pixels have
+MAX_UNDERSHOOT, MAX_OVERSHOOT = 0.3, 1.5
+_BRIGHT = 8.0  # above any standardized pixel
 
 
-def kinds(low: Any, high: Any, whole: Any) -> tuple[Any, Any]:
+def value_ranges(low: Any, high: Any, whole: Any) -> tuple[Any, Any]:
     """Whether images have values of 0 to 1, and whether of 0 to 255.
 
     Args:
@@ -28,9 +28,10 @@ def kinds(low: Any, high: Any, whole: Any) -> tuple[Any, Any]:
     """
     # In units of white: LiteRT aborts if it compares in quantization steps of 1.
     low, high = low / WHITE, high / WHITE
-    is_unit = (low >= -BELOW / WHITE) & (high <= ABOVE / WHITE)
+    is_unit = (low >= -MAX_UNDERSHOOT / WHITE) & (high <= MAX_OVERSHOOT / WHITE)
     is_byte = whole & (low >= 0) & (high <= 1)
-    is_resized = (low >= -BELOW) & (high >= _BRIGHT / WHITE) & (high <= ABOVE)
+    is_resized = (low >= -MAX_UNDERSHOOT) & (high <= MAX_OVERSHOOT)
+    is_resized = is_resized & (high >= _BRIGHT / WHITE)
     return is_unit, is_byte | (is_resized & ~whole)
 
 
@@ -43,7 +44,7 @@ def white(pixels: np.ndarray) -> float:
     if pixels.dtype.kind not in "biuf":
         raise ValueError(f"values must be numbers. Received: the dtype {pixels.dtype}")
     low, high = np.min(pixels, initial=0), np.max(pixels, initial=0)
-    is_unit, is_byte = kinds(low, high, np.bool_(_are_whole(pixels)))
+    is_unit, is_byte = value_ranges(low, high, np.bool_(_are_whole(pixels)))
     if not (is_unit or is_byte):  # NaN is in neither range
         raise ValueError(
             "values must be from 0 to 1 or from 0 to 255. "

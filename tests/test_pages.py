@@ -160,8 +160,8 @@ def test_the_trained_network_recognizes_a_digit_at_three_sizes(capsys):
         arrays = data.rescaled_arrays("digits", "test", factor, canvas=40, limit=1)
         images += list(arrays[0])
         labels += list(arrays[1])
-    # Of photographs that the object fills at size factor 1.
-    exec(TRAINED.replace("photos)", "photos, object_size=20)"), {"photos": images})
+    # Of images that the object fills at size factor 1.
+    exec(TRAINED.replace("images)", "images, object_size=20)"), {"images": images})
     rows = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == list(map(str, labels))
     sigma0 = [float(row.split()[-1]) for row in rows]
@@ -232,7 +232,7 @@ def test_other_blocks_run(name, index, tmp_path, monkeypatch):
     images = random_images(4, (48, 48, 3))
     monkeypatch.setattr(data, "rescaled", mock.Mock(return_value=images))
     monkeypatch.setattr(data, "mnist_scale", mock.Mock(return_value=images))
-    names = {"keras": keras, "np": np, "images": images[0], "photos": ["ship.png"]}
+    names = {"keras": keras, "np": np, "images": images[0]}
     names |= {"from_preset": from_preset, "rescaled_arrays": data.rescaled_arrays}
     if "imresize" in code(name)[index]:
         monkeypatch.setattr(data, "rescaled_arrays", mock.Mock(return_value=images))

@@ -19,9 +19,9 @@ class Foveation(layers.Layer):
         super().__init__(**kwargs)
         self.size = size
 
-    def call(self, inputs, scales=(1.0,)):
-        parts = ops.split(inputs, len(scales), axis=0)
-        return ops.concatenate(list(map(self.at_scale, parts, scales)), axis=0)
+    def call(self, inputs, sigma0=(1.0,)):
+        parts = ops.split(inputs, len(sigma0), axis=0)
+        return ops.concatenate(list(map(self.at_scale, parts, sigma0)), axis=0)
 
     def at_scale(self, images, scale: float):
         rows, columns = (

@@ -23,9 +23,8 @@ from cards import origin
 
 from keras_gdrn.commands import errors_in_one_line, write_text
 from keras_gdrn.data import mnist_scale, rescale
-from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.models import count_parameters, gauss_der_resnet
 from keras_gdrn.training import Recipe, fit
-from keras_gdrn.tuning import parameters
 
 SIDE, WIDTHS, RATIO = 28, (12, 16, 16, 24, 24), 1.35
 # From the largest digits to the smallest.
@@ -74,7 +73,7 @@ def run(realization: int, options) -> dict:
         "split": split,
         "error": float(np.mean(answers != labels)),
         "epochs": epochs,
-        "parameters": parameters(model),
+        "parameters": count_parameters(model),
         "minutes of training": sum(history["seconds"]) / 60,
         **origin(),
     }

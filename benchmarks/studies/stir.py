@@ -49,13 +49,13 @@ from keras_gdrn.evaluation import shift_accuracies
 from keras_gdrn.models import (
     Card,
     Preprocess,
+    count_parameters,
     save_to_preset,
     with_input_shape,
     with_preprocess,
     with_sigma0,
 )
 from keras_gdrn.training import train_in_stages
-from keras_gdrn.tuning import parameters
 
 _EMOJI = """
     tired surprise smile-wink smile-beam sad-tear sad-cry meh-rolling-eyes meh-blank
@@ -102,7 +102,7 @@ def run(options) -> dict:
         "network": options.network,
         "seed": options.seed,
         "epochs": [stage.recipe.epochs for stage in stages],
-        "parameters": parameters(model),
+        "parameters": count_parameters(model),
         "trained sigma0": [stage.sigma0 for stage in stages],
         "tested sigma0": SCALES if options.network == OURS else None,
         "minutes of training": sum(sum(of["seconds"]) for of in histories) / 60,

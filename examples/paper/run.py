@@ -19,9 +19,13 @@ from records import write_record
 from keras_gdrn.commands import atomic_write, save_figure
 from keras_gdrn.data import DATASETS
 from keras_gdrn.evaluation import scale_generalization, scale_selection_histogram
-from keras_gdrn.models import gauss_der_resnet, with_input_shape, with_sigma0
+from keras_gdrn.models import (
+    count_parameters,
+    gauss_der_resnet,
+    with_input_shape,
+    with_sigma0,
+)
 from keras_gdrn.training import on_devices, train_in_stages
-from keras_gdrn.tuning import parameters
 from keras_gdrn.visualization import (
     plot_scale_generalization,
     plot_scale_selection_histogram,
@@ -59,7 +63,7 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
         "experiment": dataclasses.asdict(experiment),
         "seed": options.seed,
         "seconds": seconds,
-        "parameters": parameters(model),
+        "parameters": count_parameters(model),
         "policy": keras.config.dtype_policy().name,
         "factors": list(experiment.factors),
         "accuracies": {of: r.accuracies.tolist() for of, r in results.items()},

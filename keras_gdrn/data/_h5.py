@@ -19,10 +19,10 @@ def read_h5(
     """Read a file of rescaled images, such as the authors', into memory.
 
     The file has `x_train, x_val, x_test` or some of them, `(N, H, W, C)`, and `y_train,
-    y_val, y_test`, `(N,)` or `(N, 1)`. If other splits have more, a split of no image
-    or of one, with or without its first axis, is a placeholder and left out. Values are
-    from 0 to 1, or from 0 to 255 and then divided by 255; all images of a split decide,
-    as in `models.Preprocess`. Values outside the range, from resizing, are clipped.
+    y_val, y_test`, `(N,)` or `(N, 1)`. A split of at most one image is skipped as a
+    placeholder if another split has more. Values are from 0 to 1, or from 0 to 255 and
+    then divided by 255; the range is detected for each split. Values outside of it,
+    from resizing, are clipped.
 
     Args:
         path: Path of the file.

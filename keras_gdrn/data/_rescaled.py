@@ -140,6 +140,6 @@ class RescaledSource(ArraySource):
         images /= info.white
         return np.clip(images, 0.0, 1.0, out=images), labels
 
-    def identity(self) -> Any:
+    def fingerprint(self) -> Any:
         size = f"factor {self.factor:g} on {self.size[0]}x{self.size[1]}"
-        return [self.info.name, size, *super().identity()]
+        return [self.info.name, size, *super().fingerprint()]

@@ -35,7 +35,7 @@ class ArraySource:
         """The images at these indices, their labels and any weights."""
         return tuple(array[index] for array in self.arrays)
 
-    def identity(self) -> Any:
+    def fingerprint(self) -> Any:
         """What identifies the images, for JSON."""
         flat = [np.ascontiguousarray(array).reshape(-1) for array in self.arrays]
         sums = [f"{zlib.crc32(array.view('uint8').data):08x}" for array in flat]
@@ -43,16 +43,16 @@ class ArraySource:
         return [f"{array.dtype}{list(array.shape)} {of}" for array, of in pairs]
 
 
-def generator(key: tuple[int, int], place: int = 0) -> np.random.Generator:
-    """Random numbers of a place, independent of those drawn at others.
+def generator(key: tuple[int, int], stream: int = 0) -> np.random.Generator:
+    """One of many independent streams of random numbers of a key.
 
     Args:
         key: Two integers, such as a seed and the number of an epoch.
-        place: 0 for the order of an epoch, `step + 1` for the batch of a step.
+        stream: 0 for the order of an epoch, `step + 1` for the batch of a step.
     """
     words = [int(part) % 2**64 for part in key]
     return np.random.Generator(
-        np.random.Philox(key=np.array(words, "uint64"), counter=[0, place, 0, 0])
+        np.random.Philox(key=np.array(words, "uint64"), counter=[0, stream, 0, 0])
     )
 
 

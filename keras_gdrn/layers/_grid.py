@@ -54,7 +54,7 @@ def sampled(images, grid: Grid, scales, boundary: str, sigma=0.0, start=0.0):
     """
 
     def at_scale(sigma0: float):
-        lengths = [sigma0 * x for x in (grid.step, sigma)]
+        lengths = sigma0 * grid.step, sigma0 * sigma
         matrices = [
             sampling(pixels, points, *lengths, boundary, sigma0 * start)
             for pixels, points in zip(ops.shape(images)[1:-1], grid.sizes, strict=True)

@@ -10,7 +10,7 @@ from keras_gdrn.models._builders import gauss_der_resnet, scale_channel
 from keras_gdrn.models._card import Card
 from keras_gdrn.models._classify import Prediction, classify, decode_predictions
 from keras_gdrn.models._from_preset import from_preset, list_presets, save_to_preset
-from keras_gdrn.models._graph import only_layer
+from keras_gdrn.models._graph import count_parameters, only_layer
 from keras_gdrn.models._head import HEAD_INITIALIZERS, head_initializers
 from keras_gdrn.models._preprocess import Preprocess
 from keras_gdrn.models._transfer import (
@@ -31,6 +31,7 @@ __all__ = [
     "Preprocess",
     "architecture",
     "classify",
+    "count_parameters",
     "decode_predictions",
     "feature_extractor",
     "from_preset",

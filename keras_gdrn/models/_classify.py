@@ -1,4 +1,4 @@
-"""Classification of photographs of any size and format."""
+"""Classification of images of any size and format."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ BATCH = 32
 
 
 class Prediction(NamedTuple):
-    """The prediction of a network for one photograph.
+    """The prediction of a network for one image.
 
     The `name` of the most probable class and its `probability`, the softmax of the
     scores; `sigma0`, the initial scale of the scale channel that decided; the `top`
@@ -34,32 +34,33 @@ class Prediction(NamedTuple):
 
 def classify(
     model: keras.Model,
-    photos: Any,
+    images: Any,
     object_size: float | None = None,
     top: int = 3,
 ) -> list[Prediction]:
-    """Classifies photographs of any size and format.
+    """Classifies images of any size and format.
 
-    Each photograph is resized so that the object has the training size, then cropped or
+    Each image is resized so that the object has the training size, then cropped or
     extended around its center to the network's input shape. A network with
-    `input_shape=(None, None, 3)` takes the whole photograph.
+    `input_shape=(None, None, 3)` takes the whole image.
 
     Args:
         model: Network with a `Preprocess` that knows its `object_size`, such as those
             of `from_preset`.
-        photos: Path of an image file, its bytes, the file opened in binary mode,
+        images: Path of an image file, its bytes, the file opened in binary mode,
             `PIL.Image.Image` or array of an image, with values of 0 to 255 or 0 to 1;
             or a sequence of these, of any sizes.
-        object_size: Side of the object in the photograph, in pixels; by default the
-            object fills the shorter side of the photograph. Half to twice that is as
-            good.
-        top: Number of classes in each answer.
+        object_size: Side of the object in the image, in pixels; by default the
+            object fills the shorter side of the image. A factor of two more or
+            less does not matter.
+        top: Number of classes in each prediction.
 
     Returns:
-        An `Prediction` for each photograph.
+        A `Prediction` for each image.
 
     Raises:
-        ValueError: If a photograph cannot be read, or the model lacks such a layer.
+        ValueError: If an image cannot be read, or the model has no such
+            `Preprocess`.
 
     Example:
 
@@ -68,8 +69,8 @@ def classify(
     """
     from keras_gdrn.data import read_image  # not needed by the networks themselves
 
-    known = only_layer(model, Preprocess)
-    if known.object_size is None:
+    preprocess = only_layer(model, Preprocess)
+    if preprocess.object_size is None:
         raise ValueError(
             "`model` must have a `Preprocess` with an `object_size`. "
             f"Received: model={model.name!r} with object_size=None"
@@ -79,25 +80,25 @@ def classify(
     scales = only_layer(model, ScaleChannels).sigma0
     # Objects get the size that suits the scale channel in the middle.
     middle = sorted(scales)[len(scales) // 2]
-    side, canvas = middle * known.object_size, model.input_shape[1:3]
-    images = []
-    for photo in _listed(photos):
-        pixels = read_image(photo, model.input_shape[-1])
+    side, canvas = middle * preprocess.object_size, model.input_shape[1:3]
+    fitted = []
+    for image in _listed(images):
+        pixels = read_image(image, model.input_shape[-1])
         factor = side / (object_size or min(pixels.shape[:2]))
-        images.append(_placed(pixels, factor, canvas, known.extension))
+        fitted.append(_fit_to_canvas(pixels, factor, canvas, preprocess.extension))
     network = also_returning_input_of(model, only_layer(model, ScalePooling))
     step = 1 if None in canvas else BATCH  # images of several sizes
-    answers = []
-    for n in range(0, len(images), step):
+    predictions = []
+    for n in range(0, len(fitted), step):
         # Unlike `predict`, a call does not compile again for each size of images.
-        outputs = network(np.stack(images[n : n + step]), training=False)
+        outputs = network(np.stack(fitted[n : n + step]), training=False)
         each, scores = map(ops.convert_to_numpy, outputs)
-        names = decode_predictions(scores, known.class_names, top)
-        answers += map(_answer, each, scores, names, itertools.repeat(scales))
-    return answers
+        names = decode_predictions(scores, preprocess.class_names, top)
+        predictions += map(_prediction, each, scores, names, itertools.repeat(scales))
+    return predictions
 
 
-def _answer(of_scales, scores, names: list, scales: tuple[float, ...]) -> Prediction:
+def _prediction(of_scales, scores, names: list, scales: Sequence) -> Prediction:
     name, probability = names[0]
     decided = np.argmax(of_scales[:, np.argmax(scores)])
     return Prediction(name, probability, scales[int(decided)], names)
@@ -151,26 +152,26 @@ def decode_predictions(
     ]
 
 
-def _listed(photos: Any) -> list:
-    one = isinstance(photos, (str, bytes, bytearray, memoryview, os.PathLike))
-    if one or hasattr(photos, "getexif") or hasattr(photos, "read"):
-        return [photos]
-    kind = getattr(getattr(photos, "dtype", None), "kind", None)
+def _listed(images: Any) -> list:
+    one = isinstance(images, (str, bytes, bytearray, memoryview, os.PathLike))
+    if one or hasattr(images, "getexif") or hasattr(images, "read"):
+        return [images]
+    kind = getattr(getattr(images, "dtype", None), "kind", None)
     if kind in ("O", "S", "U"):
-        listed = photos.ravel().tolist()
+        listed = images.ravel().tolist()
         return list(map(os.fsdecode, listed)) if kind == "S" else listed  # paths
-    if getattr(photos, "ndim", 4) <= 3:  # one array
-        return [photos]
-    if not isinstance(photos, Iterable):
+    if getattr(images, "ndim", 4) <= 3:  # one array
+        return [images]
+    if not isinstance(images, Iterable):
         raise ValueError(
-            "`photos` must be paths of files, their bytes, files opened in binary "
-            f"mode, Pillow images or arrays. Received: photos={photos!r}"
+            "`images` must be paths of files, their bytes, files opened in binary "
+            f"mode, Pillow images or arrays. Received: images={images!r}"
         )
-    return list(photos)
+    return list(images)
 
 
-def _placed(pixels: np.ndarray, factor: float, canvas, extension) -> np.ndarray:
-    """The resized image, cropped or extended to the network's known sizes."""
+def _fit_to_canvas(pixels: np.ndarray, factor: float, canvas, extension) -> np.ndarray:
+    """The resized image, cropped or extended to the network's preprocess sizes."""
     from keras_gdrn.data import rescale
 
     sizes = (math.ceil(factor * n) for n in pixels.shape[:2])

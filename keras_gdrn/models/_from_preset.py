@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import math
 import os
 import shutil
 import tempfile
@@ -18,7 +17,7 @@ from keras_gdrn.layers.scale_pooling import MODES as SCALE_POOLINGS
 from keras_gdrn.layers.spatial_selection import MODES as SPATIAL_SELECTIONS
 from keras_gdrn.models._architectures import ARCHITECTURES
 from keras_gdrn.models._card import FILE, README, Card, read_card, write_card
-from keras_gdrn.models._graph import only_layer, replace_layers
+from keras_gdrn.models._graph import count_parameters, only_layer, replace_layers
 from keras_gdrn.models._preprocess import Preprocess
 from keras_gdrn.models._transfer import (
     with_classes,
@@ -189,7 +188,7 @@ def _completed(card: Card, model: keras.Model, weights: Path) -> Card:
     found = {
         "class_names": known[0].class_names if known else (),
         "images": f"{shape}, with values of 0 to 1" + " or 0 to 255" * bool(known),
-        "parameters": sum(math.prod(w.shape) for w in model.trainable_weights),
+        "parameters": count_parameters(model),
     }
     given = {name: getattr(card, name) or value for name, value in found.items()}
     return dataclasses.replace(card, **given, sha256=_checksum(weights))

@@ -1,5 +1,6 @@
 """The graph of a model: its layers and tensors, and copies with other layers."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -104,6 +105,18 @@ def tensors_of(model: keras.Model, image: Any) -> tuple[Any, dict[str, tuple]]:
     graph = model._functional if isinstance(model, keras.Sequential) else model
     output = graph._run_through_graph([image], operation_fn=recorded)
     return output, found
+
+
+def count_parameters(model: keras.Model) -> int:
+    """Count the trainable parameters of a model, as the paper does.
+
+    Args:
+        model: A built model.
+
+    Returns:
+        The number of trainable parameters.
+    """
+    return sum(math.prod(weight.shape) for weight in model.trainable_weights)
 
 
 def image_shape(model: keras.Model) -> tuple:

@@ -1,4 +1,4 @@
-"""The first layer of a trained network: how its images and objects are."""
+"""The first layer of a trained network: the range and the objects of its images."""
 
 from collections.abc import Sequence
 
@@ -7,19 +7,19 @@ import numpy as np
 from keras import ops
 
 from keras_gdrn._checks import check_choice, check_positive
-from keras_gdrn._pixels import WHITE, kinds
+from keras_gdrn._pixels import WHITE, value_ranges
 
 EXTENSIONS = ("zero", "mirror")
 
 
 @keras.saving.register_keras_serializable(package="keras_gdrn")
 class Preprocess(keras.layers.Layer):
-    """Takes images with values of 0 to 255 or of 0 to 1, and gives those of 0 to 1.
+    """Rescales images with values of 0 to 255 or of 0 to 1 to values of 0 to 1.
 
     An image with a value above 1.5 is divided by 255. (Its dtype does not count, as
     Keras makes floating-point numbers of all inputs.) An image of neither range, such
-    as a standardized one, becomes NaN, and so do its scores. An image of whole numbers
-    that has no value but 0 and 1 is one of 0 to 1.
+    as a standardized one, becomes NaN, and so do its scores. An image with only 0 and 1
+    counts as one of 0 to 1.
 
     The layer also keeps what `classify` must know about the network: names of classes,
     size of objects, and what surrounds an image. They are saved with the network.
@@ -73,8 +73,8 @@ class Preprocess(keras.layers.Layer):
         low = ops.min(x, axes, keepdims=True)
         high = ops.max(x, axes, keepdims=True)
         whole = ops.max(x - ops.floor(x), axes, keepdims=True) <= 0
-        is_unit, is_byte = kinds(low, high, whole)
-        # NaN for others: an exported `where` may be a sum, in which a NaN spoils all.
+        is_unit, is_byte = value_ranges(low, high, whole)
+        # NaN for others. An exported `where` may become a sum, so no NaN goes into it.
         nan = ops.sqrt(ops.cast(is_unit | is_byte, x.dtype) - 1.0)
         return x / ops.where(is_unit, 1.0, ops.cast(WHITE, x.dtype)) + nan
 
@@ -104,7 +104,7 @@ class Preprocess(keras.layers.Layer):
                 f"another size. Received: images of the shape {shape}"
             )
         if any(size is None and known is not None for size, known in pairs):
-            import tensorflow as tf  # in the graphs of others all sizes are known
+            import tensorflow as tf  # other backends know all sizes when they trace
 
             images = tf.ensure_shape(images, (None, *own))
         return images

@@ -101,8 +101,8 @@ class Batches:
         if self.augmentation is None:
             return images.astype("float32", copy=False), targets, *weights
         random = generator((self.seed, epoch), step + 1)
-        chances = random.random((len(images), NUMBERS))
-        return augmented(images, chances, self.augmentation), targets, *weights
+        numbers = random.random((len(images), NUMBERS))
+        return augmented(images, numbers, self.augmentation), targets, *weights
 
     def _steps_and_weight(self) -> int:
         """The number of steps; also sets the batch size and the weight of an image."""

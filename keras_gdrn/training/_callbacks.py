@@ -1,4 +1,4 @@
-"""The callback that seeds, logs and saves a run."""
+"""The callback that seed_generator_states, logs and saves a run."""
 
 import dataclasses
 import time
@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_gdrn.training._checkpoint import State, restore, save, seeds
+from keras_gdrn.training._checkpoint import State, restore, save, seed_generator_states
 
 
 @dataclasses.dataclass(eq=False)
@@ -37,7 +37,7 @@ class Run(keras.callbacks.Callback):
             restore(self.model, self.state)
             return
         # Of dropout, which must not depend on what was trained before.
-        for number, state in enumerate(seeds(self.model)):
+        for number, state in enumerate(seed_generator_states(self.model)):
             seed = np.random.SeedSequence([self.seed, epoch, number])
             state.assign(seed.generate_state(2).astype(state.dtype))
 

@@ -38,7 +38,7 @@ class State:
     stopped: bool = False  # by a callback, for good
 
 
-def seeds(model: keras.Model) -> list[keras.Variable]:
+def seed_generator_states(model: keras.Model) -> list[keras.Variable]:
     """The states of a model's random number generators, such as those of dropout."""
     variables = model.non_trainable_variables
     return [v for v in variables if v.name == "seed_generator_state"]
@@ -46,7 +46,7 @@ def seeds(model: keras.Model) -> list[keras.Variable]:
 
 def restore(model: keras.Model, state: State) -> None:
     """Restores the metrics and random number generators of a state."""
-    variables = [*model.metrics_variables, *seeds(model)]
+    variables = [*model.metrics_variables, *seed_generator_states(model)]
     for variable, value in zip(variables, state.values, strict=True):
         variable.assign(value)
 
@@ -62,7 +62,7 @@ def save(
             group = file.create_group(_STATE)
             group["step"], group["rows"] = step, json.dumps(rows, default=float)
             group["stopped"] = stopped
-            variables = [*model.metrics_variables, *seeds(model)]
+            variables = [*model.metrics_variables, *seed_generator_states(model)]
             for number, value in enumerate(map(keras.ops.convert_to_numpy, variables)):
                 group[f"values/{number}"] = value
         digest = _digest(folder, partial.read_bytes())

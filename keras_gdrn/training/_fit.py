@@ -15,7 +15,7 @@ from keras_gdrn.training import _checkpoint, _devices
 from keras_gdrn.training._batches import Batches, pipeline
 from keras_gdrn.training._callbacks import Run
 from keras_gdrn.training._checkpoint import State
-from keras_gdrn.training._model import architecture, check_model, make_variables
+from keras_gdrn.training._model import check_model, comparable_config, make_variables
 from keras_gdrn.training._recipe import Recipe, as_recipe
 from keras_gdrn.training._run_folder import claim_folder, lock_folder
 from keras_gdrn.training._sources import as_class_weight, as_source
@@ -96,7 +96,7 @@ def fit(
     Example:
 
     >>> data = rescaled("cifar10", "train")
-    >>> history = fit(architecture("rescaled_cifar10"), "rescaled_cifar10", data)
+    >>> history = fit(comparable_config("rescaled_cifar10"), "rescaled_cifar10", data)
     """
     check_model(model)
     recipe = as_recipe(recipe)
@@ -177,8 +177,8 @@ def _settings(
         "seed": batches.seed,
         "class_weight": class_weight or {},
         "steps_per_epoch": batches.steps,
-        "data": batches.source.identity(),
+        "data": batches.source.fingerprint(),
         "backend": keras.backend.backend(),
         "weights": [f"{w.shape}, {w.trainable}" for w in model.weights],
-        "architecture": architecture(model),
+        "comparable_config": comparable_config(model),
     }

@@ -34,7 +34,7 @@ def make_variables(model: keras.Model) -> None:
     model.reset_metrics()
 
 
-def architecture(model: keras.Model) -> Any:
+def comparable_config(model: keras.Model) -> Any:
     """The config of a model; the classes of its layers if one has no `get_config`."""
     try:
         config = model.get_config()

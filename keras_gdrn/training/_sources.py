@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_gdrn._checks import is_integer, is_number
-from keras_gdrn._pixels import BELOW
+from keras_gdrn._pixels import MAX_UNDERSHOOT
 from keras_gdrn.data._source import ArraySource
 
 # Digits of scikit-learn reach 16, images of 8 bits 255. Standardized images stay
@@ -39,7 +39,7 @@ class ItemSource:
         items = [tuple(self.data[int(number)]) for number in index]
         return tuple(np.stack(parts) for parts in zip(*items, strict=True))
 
-    def identity(self) -> Any:
+    def fingerprint(self) -> Any:
         return f"{type(self.data).__name__} of {len(self)} images"
 
 
@@ -68,7 +68,7 @@ class BatchStream:
         batches = self.data.as_numpy_iterator() if of_tensors else self.data
         yield from itertools.islice(batches, self.steps)
 
-    def identity(self) -> Any:
+    def fingerprint(self) -> Any:
         spec = getattr(self.data, "element_spec", "")
         return f"{type(self.data).__name__} of {self.steps} batches {spec}".strip()
 
@@ -124,7 +124,7 @@ def checked_images(images: np.ndarray, jitter: bool = False) -> np.ndarray:
     if not largest <= LARGEST:
         raise ValueError(f"{_WANTED}values up to {largest}")
     # Interpolation may exceed [0, 1] by this much; clipping it does little harm.
-    in_range = lowest >= -BELOW and highest <= 1 + BELOW
+    in_range = lowest >= -MAX_UNDERSHOOT and highest <= 1 + MAX_UNDERSHOOT
     if jitter and not (in_range and images.shape[-1] in (1, 3)):
         raise ValueError(
             "For color jitter, images must have 1 or 3 channels and be in [0, 1], to "

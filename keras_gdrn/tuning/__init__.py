@@ -7,7 +7,7 @@ except ImportError as error:
         "`keras_gdrn.tuning` needs Keras Tuner: `pip install keras-tuner tensorboard`"
     ) from error
 
-from keras_gdrn.tuning._hypermodel import GaussDerResNetHyperModel, parameters
+from keras_gdrn.tuning._hypermodel import GaussDerResNetHyperModel
 from keras_gdrn.tuning._ray import search_on_ray
 from keras_gdrn.tuning._search_space import Range, SearchSpace
 
@@ -15,6 +15,5 @@ __all__ = [
     "GaussDerResNetHyperModel",
     "Range",
     "SearchSpace",
-    "parameters",
     "search_on_ray",
 ]

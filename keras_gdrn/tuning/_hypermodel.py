@@ -14,27 +14,15 @@ from keras_tuner.errors import FatalValueError
 from keras_gdrn._checks import check_number
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.evaluation._test_data import check_datasets
-from keras_gdrn.models import gauss_der_resnet
+from keras_gdrn.models import count_parameters, gauss_der_resnet
 from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
 from keras_gdrn.training._model import make_variables
 from keras_gdrn.tuning._search_space import SearchSpace
 from keras_gdrn.tuning._validation_data import (
-    at_one,
+    at_size_1,
     check_objective,
     training_and_tests,
 )
-
-
-def parameters(model: keras.Model) -> int:
-    """Count the trainable parameters of a model, as the paper does.
-
-    Args:
-        model: A built model.
-
-    Returns:
-        The number of trainable parameters.
-    """
-    return sum(math.prod(weight.shape) for weight in model.trainable_weights)
 
 
 class GaussDerResNetHyperModel(keras_tuner.HyperModel):
@@ -160,30 +148,30 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
                 search.
         """
         epochs_here = []  # in this process
-        note = keras.callbacks.LambdaCallback(lambda *epoch: epochs_here.append(epoch))
+        counter = keras.callbacks.LambdaCallback(lambda *e: epochs_here.append(e))
         callbacks = list(callbacks or ())
-        options |= {"seed": seed, "out": out, "callbacks": [*callbacks, note]}
+        options |= {"seed": seed, "out": out, "callbacks": [*callbacks, counter]}
         fixed = {} if batch_size is None else {"batch_size": batch_size}
         try:
             data, tests = training_and_tests(x, y, validation_data, validation_split)
             check_datasets(model, tests)
             check_objective(callbacks, tests)
             if any(getattr(c, "monitor", "").startswith("val_") for c in callbacks):
-                options["validation_data"] = at_one(tests)
+                options["validation_data"] = at_size_1(tests)
             epochs = epochs or self.base_recipe.epochs
             stages = self._stages(hp, epochs, initial_epoch, fixed)
             train_in_stages(model, stages, data, **options)
         except (TypeError, ValueError) as error:  # every trial would raise it
             raise FatalValueError(str(error)) from error
-        if not epochs_here:  # but in one that was killed since
-            pass_through(callbacks, model)
+        if not epochs_here:  # all were trained by a process that has been killed
+            run_empty_epoch(callbacks, model)
         found = scale_generalization(model, tests)
         objectives = {"val_mean_accuracy": float(np.mean(found.accuracies))}
         objectives["val_min_accuracy"] = float(min(found.accuracies))
         if 1.0 in tests:
             index = list(found.factors).index(1.0)
             objectives["val_accuracy"] = float(found.accuracies[index])
-        return {"parameters": parameters(model), **objectives}
+        return {"parameters": count_parameters(model), **objectives}
 
     def _stages(
         self, hp: keras_tuner.HyperParameters, epochs: int, first: int, fixed: dict
@@ -205,7 +193,7 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         return stages
 
 
-def pass_through(
+def run_empty_epoch(
     callbacks: Sequence[keras.callbacks.Callback], model: keras.Model
 ) -> None:
     """Runs an epoch without training: Keras Tuner needs a checkpoint of every trial."""

@@ -73,7 +73,7 @@ def search_on_ray(
     check_count("parallel", parallel)
     tuner.directory = str(Path(tuner.directory).absolute())  # also for other processes
     resources = address, parallel, cpus, gpus
-    with cluster(*resources) as found, _quiet_and_safe(tuner.oracle):
+    with cluster(*resources) as found, _patched(tuner.oracle):
         _resume(tuner)
         _Search(tuner, (fit_args, fit_kwargs), *found, max_retries).run()
 
@@ -111,7 +111,8 @@ class _Search:
     def _start_trials(self) -> bool:
         """Starts as many as fit; returns whether there may be others later."""
         while len(self.running) < self.slots():
-            for trial in self.running.values():  # whose neighbors a grid may try next
+            # A grid may next try the neighbors of a trial that is running.
+            for trial in self.running.values():
                 trial.hyperparameters.merge(self.oracle.get_space(), overwrite=False)
             # Keras Tuner gives one trial at a time to each name.
             trial = self.oracle.create_trial(next(self.names))
@@ -170,8 +171,8 @@ def _print(text: str, is_live: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def _quiet_and_safe(oracle: keras_tuner.Oracle) -> Iterator[None]:
-    """The oracle prints nothing, and files are written completely or not at all.
+def _patched(oracle: keras_tuner.Oracle) -> Iterator[None]:
+    """The oracle prints nothing and writes files atomically.
 
     Keras Tuner empties a file before it writes it: killed then, it could not resume.
     """
@@ -179,7 +180,7 @@ def _quiet_and_safe(oracle: keras_tuner.Oracle) -> Iterator[None]:
     def save(what: Any, file: str) -> None:
         write_text(Path(file), json.dumps(what.get_state()))
 
-    (stateful,) = Trial.__bases__  # and of tuners and oracles
+    (stateful,) = Trial.__bases__  # also the base of tuners and oracles
     before, oracle.verbose, stateful.save = (oracle.verbose, stateful.save), 0, save
     try:
         yield
@@ -199,7 +200,7 @@ def _resume(tuner: keras_tuner.Tuner) -> None:
         _reload_grid(oracle)
     waiting = oracle.get_state()["retry_queue"]
     for trial in [oracle.trials[name] for name in waiting]:
-        if trial.status in ("COMPLETED", "FAILED"):  # the driver was killed since
+        if trial.status in ("COMPLETED", "FAILED"):  # then the driver was killed
             waiting.remove(trial.trial_id)
             if trial.trial_id not in oracle.end_order:
                 oracle.end_trial(trial)
@@ -208,8 +209,8 @@ def _resume(tuner: keras_tuner.Tuner) -> None:
 def _reload_grid(oracle: keras_tuner.oracles.GridSearchOracle) -> None:
     """Restores which points of a grid have been tried; Keras Tuner does not store it.
 
-    While no trial has started, the oracle takes each for its first point, and appends
-    it to the points whose next one is to be tried, in the order of the grid.
+    While `start_order` is empty, `populate_space` appends a trial to the points of the
+    grid whose neighbors are tried next. Here it does so in the order of the grid.
     """
     started, space = oracle.start_order, oracle.get_space().space
 

@@ -30,7 +30,7 @@ def training_and_tests(
     return (images[:kept], labels[:kept]), {1.0: (images[kept:], labels[kept:])}
 
 
-def at_one(tests: Mapping[float, Any]) -> Any:
+def at_size_1(tests: Mapping[float, Any]) -> Any:
     if 1.0 not in tests:
         raise ValueError(
             "`validation_data` must have images of size factor 1 for a callback that "

@@ -15,11 +15,16 @@ import pytest
 
 from keras_gdrn.data import SIZE_FACTORS, STIR_SCENARIOS, rescaled_arrays, stir_arrays
 from keras_gdrn.layers import ScaleChannels
-from keras_gdrn.models import _from_preset, architecture, from_preset, list_presets
+from keras_gdrn.models import (
+    _from_preset,
+    architecture,
+    count_parameters,
+    from_preset,
+    list_presets,
+)
 from keras_gdrn.models._card import read_card
 from keras_gdrn.training import Augmentation
-from keras_gdrn.training._augment import splines
-from keras_gdrn.tuning import parameters
+from keras_gdrn.training._augment import spline_basis
 from tests.theory.assertions import difference
 
 
@@ -101,7 +106,7 @@ def test_digits_are_bent_as_steeply_at_any_size(of_stir, scenario):
     for stage in of_stir.training("mnist", scenario):
         bending, side = stage.recipe.augmentation, stage.input_shape[0]
         assert bending == Augmentation(elastic=bending.elastic)
-        steepest = np.abs(np.diff(splines(side), axis=0)).sum(1).max()
+        steepest = np.abs(np.diff(spline_basis(side), axis=0)).sum(1).max()
         # Of neighbors, how far one moves more than the other; below 1 nothing folds.
         assert bending.elastic * steepest == pytest.approx(0.637, abs=0.003)
     for stage in of_stir.training("emoji", scenario):
@@ -147,7 +152,7 @@ def test_edges_that_magnification_exceeds_have_scores(studies):
 )
 def test_networks_have_about_as_many_weights(peers, task, mode):
     networks = {name: of.build(task) for name, of in peers.NETWORKS.items()}
-    counts = [*map(parameters, networks.values())]
+    counts = [*map(count_parameters, networks.values())]
     assert max(counts) < 1.15 * min(counts)
     channel = networks["gauss_der"].get_layer("scale_channels").network
     assert channel.get_layer("spatial_selection").mode == mode
@@ -268,8 +273,8 @@ def test_training_sees_no_other_sizes_than_its_scenario_has(data, scenario, of_s
 def test_peers_have_about_as_many_weights_as_the_network(name, of_stir):
     peer = of_stir.PEERS[name].build(36)
     assert peer.output_shape == (None, 36)
-    ours = parameters(of_stir.gauss_der(36))
-    assert parameters(peer) == pytest.approx(ours, rel=0.1)
+    ours = count_parameters(of_stir.gauss_der(36))
+    assert count_parameters(peer) == pytest.approx(ours, rel=0.1)
 
 
 @pytest.mark.slow

@@ -6,8 +6,7 @@ import math
 import pytest
 
 from keras_gdrn.layers import GaussDerResidualBlock
-from keras_gdrn.models import ARCHITECTURES, architecture
-from keras_gdrn.tuning import parameters
+from keras_gdrn.models import ARCHITECTURES, architecture, count_parameters
 
 pytestmark = pytest.mark.seen_on_tensorflow("what is built does not depend on it")
 
@@ -64,7 +63,7 @@ def test_variants_differ_only_where_the_paper_says():
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_eighteen_layers_of_the_published_size_at_the_scales_of_the_paper(name):
     model, preset = architecture(name), ARCHITECTURES[name]
-    assert parameters(model) == PARAMETERS[name]
+    assert count_parameters(model) == PARAMETERS[name]
     assert (model.name, model.input_shape[1:]) == (name, preset.input_shape)
     assert model.get_layer("scale_channels").sigma0 == preset.sigma0
     assert model.get_layer("scale_pooling").dropout == preset.scale_dropout

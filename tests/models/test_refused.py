@@ -122,7 +122,7 @@ REFUSED = [
     (lambda: Preprocess(extension=1), "`extension` must.*extension=1"),
     (lambda: classify(known(object_size=9), PHOTO, 0), "`object_size` must .*=0"),
     (lambda: classify(known(object_size=9), [PHOTO, "no.png"]), "no.png cannot be"),
-    (lambda: classify(known(object_size=9), None), "`photos` must be .*photos=None"),
+    (lambda: classify(known(object_size=9), None), "`images` must be .*images=None"),
     (lambda: classify(known(), PHOTO), "`Preprocess` with an .*object_size=None"),
     (lambda: classify(model(), PHOTO), "`model` must apply one `Preprocess`"),
     (lambda: decode_predictions(NAN, "ab"), r"of 0 to 255.* for the images \[1\]"),

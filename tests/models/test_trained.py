@@ -22,6 +22,7 @@ from keras_gdrn.models import (
     Preprocess,
     _from_preset,
     architecture,
+    count_parameters,
     from_preset,
     gauss_der_resnet,
     list_presets,
@@ -31,7 +32,6 @@ from keras_gdrn.models import (
     with_preprocess,
     with_sigma0,
 )
-from keras_gdrn.tuning import parameters
 from tests._cases import cases, slowly
 from tests._pages import page
 
@@ -90,7 +90,7 @@ def test_card_and_page_tell_what_is_there(name):
     assert all(getattr(card, field.name) for field in dataclasses.fields(Card))
     assert len(card.class_names) == model.output_shape[-1]
     assert model.get_layer("preprocess").class_names == card.class_names
-    assert parameters(model) == card.parameters
+    assert count_parameters(model) == card.parameters
     for shares, images in (
         (card.accuracy, card.test_images),
         (card.shift_accuracy, card.shift_images),

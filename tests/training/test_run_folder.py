@@ -17,7 +17,7 @@ from keras_gdrn.layers import ScaleChannels, ScalePooling
 from keras_gdrn.models import scale_channel
 from keras_gdrn.training import Recipe, claim_folder, fit, lock_folder
 from keras_gdrn.training._checkpoint import history, resume
-from keras_gdrn.training._model import architecture
+from keras_gdrn.training._model import comparable_config
 from tests.training._small import (
     ARRAYS,
     IMAGES,
@@ -130,11 +130,11 @@ NETWORKS = [
 
 
 def test_networks_are_told_apart_whatever_names_keras_gives():
-    seen, again = ([architecture(make()) for make in NETWORKS] for _ in range(2))
+    seen, again = ([comparable_config(make()) for make in NETWORKS] for _ in range(2))
     assert seen == again
     for one, other in itertools.combinations(seen, 2):
         assert one != other
-    single, *others = (architecture(make(sigma0=(1.0,))) for make in NETWORKS[4:])
+    single, *others = (comparable_config(make(sigma0=(1.0,))) for make in NETWORKS[4:])
     assert others == 2 * [single]
 
 
@@ -290,4 +290,4 @@ def test_a_network_of_several_scale_channels_is_the_same_in_another_process():
         return channel, keras.Model(image, scores)
 
     (_, one), (_, other) = shared(), shared()
-    assert architecture(one) == architecture(other)
+    assert comparable_config(one) == comparable_config(other)

@@ -11,8 +11,9 @@ from keras.callbacks import LambdaCallback
 from keras_tuner.errors import FatalError
 
 from keras_gdrn.evaluation import ScaleGeneralization
+from keras_gdrn.models import count_parameters
 from keras_gdrn.training import Recipe
-from keras_gdrn.tuning import GaussDerResNetHyperModel, _hypermodel, parameters
+from keras_gdrn.tuning import GaussDerResNetHyperModel, _hypermodel
 from tests.tuning._tiny import TINY
 
 FIXED = dataclasses.replace(TINY, ratio=(1.5,), width=(3,)).only()
@@ -59,7 +60,7 @@ def test_trials_go_on_from_others_and_the_best_model_is_the_one_that_was_judged(
         "val_mean_accuracy": pytest.approx(np.mean(accuracies)),
         "val_min_accuracy": pytest.approx(min(accuracies)),
         "val_accuracy": pytest.approx(accuracies[0]),
-        "parameters": parameters(model),
+        "parameters": count_parameters(model),
     }
 
 

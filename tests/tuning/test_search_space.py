@@ -6,14 +6,13 @@ import re
 import keras_tuner
 import pytest
 
-from keras_gdrn.models import ARCHITECTURES
+from keras_gdrn.models import ARCHITECTURES, count_parameters
 from keras_gdrn.models._architectures import OF_THE_PAPER
 from keras_gdrn.training import RECIPES
 from keras_gdrn.tuning import (
     GaussDerResNetHyperModel,
     Range,
     SearchSpace,
-    parameters,
 )
 
 
@@ -51,7 +50,7 @@ def test_sets_contain_the_values_of_the_paper(name):
 def test_defaults_are_the_network_for_cifar10():
     hypermodel = GaussDerResNetHyperModel((64, 64, 3), 10)
     hp = keras_tuner.HyperParameters()
-    assert parameters(hypermodel.build(hp)) == 1_783_434
+    assert count_parameters(hypermodel.build(hp)) == 1_783_434
     preset = ARCHITECTURES["rescaled_cifar10"]
     architecture = hypermodel.space.architecture(hp)
     assert architecture.pop("sigma0") == pytest.approx(preset.sigma0)
@@ -60,7 +59,8 @@ def test_defaults_are_the_network_for_cifar10():
     assert hypermodel.recipe(hp, 90) == RECIPES["rescaled_cifar10"]
     hp = keras_tuner.HyperParameters()
     hp.values = {"ratio": 1.22, "separable_share": 0.5}
-    assert parameters(hypermodel.build(hp)) == 547_082  # of the paper's, separable
+    # The paper's, separable.
+    assert count_parameters(hypermodel.build(hp)) == 547_082
 
 
 def test_initial_scales_keep_to_their_range():
