@@ -11,7 +11,7 @@ import keras_gdrn
 from tests._commands import ROOT
 
 PACKAGE = ROOT / "keras_gdrn"
-# What every room may use, and what is no room.
+# What every subpackage may use, and what is no subpackage.
 COMMON = {"_checks", "_pixels", "commands"}
 FRAMEWORKS = {"keras", "tensorflow", "jax", "torch"}
 
@@ -28,33 +28,36 @@ def imported(path: Path) -> set[str]:
     return modules
 
 
-def rooms_left_of() -> dict[str, set[str]]:
-    """For each room those to its left in the drawing."""
+def allowed_imports() -> dict[str, set[str]]:
+    """The subpackages to the left of each in the drawing, which it may import."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     drawing = text.split("```text\n")[1].split("```")[0].splitlines()
     places = [
         (m.start(), m[0]) for line in drawing for m in re.finditer(r"[a-z]+", line)
     ]
-    left = {room: {r for at, r in places if at < place} for place, room in places}
+    left = {
+        subpackage: {r for at, r in places if at < place}
+        for place, subpackage in places
+    }
     return left | {"data": set()}  # on a line of its own
 
 
-ROOMS = rooms_left_of()
+SUBPACKAGES = allowed_imports()
 
 
-def test_the_drawing_has_each_room():
+def test_the_drawing_has_each_subpackage():
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert folders == set(ROOMS)
+    assert folders == set(SUBPACKAGES)
     files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
     assert files == COMMON
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_what_is_to_its_left(room):
-    for path in (PACKAGE / room).rglob("*.py"):
+@pytest.mark.parametrize("subpackage", SUBPACKAGES)
+def test_a_subpackage_imports_what_is_to_its_left(subpackage):
+    for path in (PACKAGE / subpackage).rglob("*.py"):
         parts = (module.split(".") for module in imported(path))
         found = {part[1] for part in parts if part[0] == "keras_gdrn" and part[1:]}
-        assert found <= ROOMS[room] | COMMON | {room}, path
+        assert found <= SUBPACKAGES[subpackage] | COMMON | {subpackage}, path
 
 
 def test_kernels_and_common_files_know_no_framework():

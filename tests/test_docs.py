@@ -33,14 +33,14 @@ NUMBER = r"\d+(?:\.\d+)?|A\.\d"
 BEGIN = {"Eq.": "(eq[-:])?", "Sec.": "sec-", "Table": "tab:", "Fig.": "fig-"}
 
 
-@pytest.mark.parametrize("room", sorted(keras_gdrn.__all__))
-def test_public_names_are_described(room):
+@pytest.mark.parametrize("subpackage", sorted(keras_gdrn.__all__))
+def test_public_names_are_described(subpackage):
     """Functions with all arguments and what they return; classes at all.
 
     The reference has them from their docstrings; constants have none.
     """
-    module = importlib.import_module(f"keras_gdrn.{room}")
-    documented = set(re.findall(r"py:data:: (\w+)", page(f"docs/api/{room}")))
+    module = importlib.import_module(f"keras_gdrn.{subpackage}")
+    documented = set(re.findall(r"py:data:: (\w+)", page(f"docs/api/{subpackage}")))
     assert documented == {n for n in module.__all__ if not callable(getattr(module, n))}
     for name in module.__all__:
         value = getattr(module, name)

@@ -56,7 +56,7 @@ COPIES = 10
 HELD_OUT = 200  # training images that judge a try
 
 
-class Try(NamedTuple):
+class Setting(NamedTuple):
     """Epochs at one scale and then at all, and the highest learning rate."""
 
     first: int
@@ -66,7 +66,7 @@ class Try(NamedTuple):
 
 class Network(NamedTuple):
     build: Callable[[str], keras.Model]
-    tries: tuple[Try, ...]  # the chosen one of each task is in `CHOSEN`
+    settings: tuple[Setting, ...]  # the chosen one of each task is in `CHOSEN`
     scales: tuple[float, ...] | None = None  # of its scale channels
     resized: bool = False
 
@@ -109,14 +109,18 @@ def plain(side: int, filters: tuple[int, ...], task: str) -> keras.Model:
     return keras.Model(image, layers.GlobalMaxPooling2D()(scores))
 
 
-STAGES = Try(8, 1), Try(8, 4), Try(0, 8)
-LONG = Try(0, 60), Try(0, 60, 0.003), Try(0, 20)
+STAGES = Setting(8, 1), Setting(8, 4), Setting(0, 8)
+LONG = Setting(0, 60), Setting(0, 60, 0.003), Setting(0, 20)
 NETWORKS = {
     "gauss_der": Network(gauss_der, STAGES, SIX_SCALES),
     "on_pixels": Network(partial(gauss_der, density=None), STAGES, SIX_SCALES),
     "cnn": Network(cnn, LONG),
-    "cnn_resized": Network(cnn, (Try(0, 12), Try(0, 12, 0.003), Try(0, 4)), None, True),
-    "foveated": Network(foveated, (Try(20, 20), Try(20, 4), Try(0, 20)), VIEWS),
+    "cnn_resized": Network(
+        cnn, (Setting(0, 12), Setting(0, 12, 0.003), Setting(0, 4)), None, True
+    ),
+    "foveated": Network(
+        foveated, (Setting(20, 20), Setting(20, 4), Setting(0, 20)), VIEWS
+    ),
 }
 OURS = {"gauss_der": 1, "on_pixels": 1}  # the former was not tried separately
 CHOSEN = {
@@ -170,7 +174,7 @@ def training_images(task: str, is_resized: bool, count: int) -> tuple:
 
 
 def trained(
-    network: Network, options, setting: Try, count: int, seed: int
+    network: Network, options, setting: Setting, count: int, seed: int
 ) -> keras.Model:
     keras.utils.set_random_seed(seed)
     model, rate = network.build(options.task), setting.learning_rate
@@ -187,7 +191,7 @@ def trained(
     return train_in_stages(model, stages, data, seed=seed, verbose=2)
 
 
-def tries(name: str, options) -> None:
+def compare_settings(name: str, options) -> None:
     """Prints the mean accuracy on held-out images, for each setting."""
     network, count = NETWORKS[name], options.limit or 1000
     kept = count - (HELD_OUT if count > HELD_OUT else 1)
@@ -195,7 +199,7 @@ def tries(name: str, options) -> None:
     for factor in SIZE_FACTORS:
         images, labels = images_of(options.task, "train", factor, count)
         tests[factor] = images[kept:], labels[kept:]
-    for setting in network.tries:
+    for setting in network.settings:
         model = trained(network, options, setting, kept, options.seeds[0])
         accuracies = scale_generalization(model, tests).accuracies
         print(
@@ -209,7 +213,7 @@ def tested(name: str, options, seed: int) -> dict:
     Times are those of the processor, whatever else runs.
     """
     network = NETWORKS[name]
-    setting = network.tries[CHOSEN[options.task][name]]
+    setting = network.settings[CHOSEN[options.task][name]]
     begin = time.process_time()
     model = trained(network, options, setting, options.limit or 1000, seed)
     training = time.process_time() - begin
@@ -256,7 +260,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.tries:
         for name in options.only:
-            tries(name, options)
+            compare_settings(name, options)
         return
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / f"{options.task}.json"

@@ -82,7 +82,7 @@ def _label_smoothing(dataset: str, pooling: str) -> tuple[Recipe, Recipe]:
     return recipes if pooling == "average" else recipes[::-1]
 
 
-def _of_pooling(dataset: str, pooling: str) -> None:
+def _add_pooling(dataset: str, pooling: str) -> None:
     """The paper's experiments with one of the three poolings."""
     preset = f"rescaled_{dataset}"
     recipe, other = _label_smoothing(dataset, pooling)
@@ -107,7 +107,7 @@ def _of_pooling(dataset: str, pooling: str) -> None:
     add("_dense", "A.5, denser scale channels", network, recipe, **dense)
 
 
-def _of_dataset(dataset: str) -> None:
+def _add_dataset(dataset: str) -> None:
     """Ablations and controls, with the pooling of the preset."""
     network = ARCHITECTURES[f"rescaled_{dataset}"]
     recipe, _ = _label_smoothing(dataset, network.scale_pooling)
@@ -171,7 +171,7 @@ for _end in ("", "_without_label_smoothing"):
     _add(f"stl10_single_scale{_end}", _what, *_original, factors=(1.0,))
 for _dataset in RESCALED:
     for _pooling in POOLINGS:
-        _of_pooling(_dataset, _pooling)
-    _of_dataset(_dataset)
+        _add_pooling(_dataset, _pooling)
+    _add_dataset(_dataset)
 _mnist()
 _digits()

@@ -60,7 +60,7 @@ _ZERO_ORDER = {
 }
 
 
-def _of(datasets: Sequence[str]) -> dict[str, Figure]:
+def _figures_for(datasets: Sequence[str]) -> dict[str, Figure]:
     """The figures that have a panel for each data set."""
 
     def curves(*suffixes: str) -> dict[str, tuple[str, ...]]:
@@ -91,10 +91,12 @@ FIGURES = {
     "stl10_scale_selection": Figure(
         "Sec. 6.2, scale selection on STL-10", {}, _with_poolings("stl10", "")
     ),
-    **_of(RESCALED),
+    **_figures_for(RESCALED),
 }
 for _dataset in RESCALED:
-    FIGURES |= {f"{name}_{_dataset}": of for name, of in _of((_dataset,)).items()}
+    FIGURES |= {
+        f"{name}_{_dataset}": of for name, of in _figures_for((_dataset,)).items()
+    }
     FIGURES[f"{_dataset}_label_smoothing_scale_selection"] = Figure(
         "A.3, scale selection", {}, _label_smoothing(_dataset)
     )

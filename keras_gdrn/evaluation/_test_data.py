@@ -37,7 +37,7 @@ def at_each_factor(
 
 
 def check_datasets(model: keras.Model, datasets: Mapping[float, Any]) -> None:
-    """Raises the errors of a test of a classifier that can be found in advance.
+    """Checks test data of a classifier before its training, as far as possible.
 
     Checks whole arrays. Of other data it checks the first batch, unless reading would
     consume it.
@@ -58,12 +58,12 @@ def predictions(
     model: keras.Model, data: Any, batch_size: int
 ) -> Iterator[tuple[Any, Any]]:
     """Outputs of `model` for each batch of `data`, and the labels or `None`."""
-    full = 0
+    largest = 0
     for images, labels in _read(model, data, batch_size):
-        if not full:
+        if not largest:
             _warn_of_values(images)
-        full = max(full, len(images))
-        yield _outputs(model, images, full), labels
+        largest = max(largest, len(images))
+        yield _outputs(model, images, largest), labels
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""What backends and processors do differently."""
+"""Ways around differences of backends and processors."""
 
 import math
 
@@ -40,7 +40,7 @@ def maximum(x, axis: int | tuple[int, ...]):
     else:
         largest = ops.max(x, axis=axis, initial=-math.inf)  # also of an empty batch
     # XLA's maximum on a CPU loses NaN: a network that has diverged would go unnoticed.
-    # By a mean, as LiteRT cannot quantize a tensor that is always zero.
+    # A mean of the values has it. (LiteRT could not quantize zeros with NaN.)
     values = ops.stop_gradient(ops.cast(x, single_or_double(x.dtype)))
     mean = ops.mean(values, axis=axis)
     return ops.where(ops.isnan(mean), ops.cast(mean, x.dtype), largest)

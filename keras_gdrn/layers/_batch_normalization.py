@@ -34,10 +34,10 @@ def normalized_jointly(normalization, maps: list, training: bool | None) -> list
     if by_keras or not (training and normalization.trainable):
         return [unfused(normalization(x, training=training)) for x in maps]
     outputs, mean, variance = (_fused if fused else _in_parts)(normalization, maps)
-    kept = normalization.momentum
+    momentum = normalization.momentum
     moving = normalization.moving_mean, normalization.moving_variance
     for old, new in zip(moving, (mean, variance), strict=True):
-        old.assign(old * kept + new * (1 - kept))
+        old.assign(old * momentum + new * (1 - momentum))
     return [unfused(ops.cast(y, normalization.compute_dtype)) for y in outputs]
 
 
@@ -93,9 +93,10 @@ def _in_parts(normalization, maps: list) -> tuple[list, Any, Any]:
         for x in maps
     ]
     sums, values = ops.concatenate(sums), sum(ops.size(x) for x in maps)
-    # Of the sums, a mean over the replicas too.
-    means, _ = ops.moments(sums, [0], synchronized=normalization.synchronized)
-    means *= ops.cast(ops.size(sums), means.dtype) / ops.cast(2 * values, means.dtype)
+    # `moments` averages the sums over images, and over replicas if asked to.
+    average, _ = ops.moments(sums, [0], synchronized=normalization.synchronized)
+    count = ops.cast(2 * values, average.dtype)
+    means = average * ops.cast(ops.size(sums), average.dtype) / count
     mean, square = means[0], means[1]
     variance = ops.maximum(square - ops.square(mean), 0.0)
     gain = ops.rsqrt(variance + normalization.epsilon)

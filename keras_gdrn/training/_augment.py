@@ -32,16 +32,16 @@ class Augmentation:
         elastic: Largest displacement in pixels along each axis of a smooth deformation:
             cubic B-splines with 8 × 8 coefficients, uniform in `[-elastic, elastic]`.
             The image is interpolated linearly and mirrored at its border. With 2,
-            digits of 20 pixels look as if written again.
+            digits of 20 pixels look like another handwriting.
         brightness, contrast, saturation: Color is multiplied, or moved away from the
             image's mean gray or from each pixel's gray, by a factor that is uniform
             in `[max(0, 1 - value), 1 + value]`.
         hue: The hue is rotated by a fraction of the circle, uniform in `[-hue, hue]`;
             at most 0.5. These four act in random order.
         blur: Largest standard deviation in pixels of a Gaussian blur, uniform in
-            `[0, blur]`; the image is mirrored at its border. An image reduced to a
-            fraction f of its size loses details as by √(1/f² - 1) / 2 pixels, 0.87 at
-            half.
+            `[0, blur]`; the image is mirrored at its border. Reducing an
+            image to a fraction f of its size blurs it by about √(1/f² - 1) / 2 pixels,
+            0.87 at half.
         cutout: Side in pixels of a square of zeros around a random pixel of the image.
 
     Raises:

@@ -42,7 +42,7 @@ class Crossentropy(keras.losses.Loss):
         if len(y_true.shape) < 2 or y_true.shape[-1] != classes:
             labels = ops.cast(ops.reshape(y_true, (-1,)), "int32")
             y_true = ops.one_hot(labels, classes, dtype=y_pred.dtype)
-            # Where it would be all zeros, the loss would be the least there is.
+            # A target of zeros would give the lowest possible loss.
             known = (labels >= 0) & (labels < classes)
             y_true = ops.where(ops.expand_dims(known, -1), y_true, float("nan"))
         return keras.losses.categorical_crossentropy(
@@ -72,7 +72,8 @@ class Recipe:
         final_learning_rate: Learning rate at the end.
         warmup_epochs: Epochs during which the learning rate rises, limited to half of
             `epochs`.
-        weight_decay: A weight loses `learning_rate * weight_decay` of itself in a step.
+        weight_decay: Decoupled, as in AdamW: in a step, a weight is reduced by its
+            `learning_rate * weight_decay`-th part.
         label_smoothing: Fraction of the label that is spread over all classes.
         augmentation: An `Augmentation`.
 

@@ -72,22 +72,28 @@ def search_on_ray(
     check_number("max_retries", max_retries, whole=True)
     check_count("parallel", parallel)
     tuner.directory = str(Path(tuner.directory).absolute())  # also for other processes
-    resources = address, parallel, cpus, gpus
-    with cluster(*resources) as found, _patched(tuner.oracle):
+    resources = cluster(address, parallel, cpus, gpus)
+    with resources as (ray, task, slots), _patched(tuner.oracle):
         _resume(tuner)
-        _Search(tuner, (fit_args, fit_kwargs), *found, max_retries).run()
+        inputs = ray.put(_inputs(tuner, fit_args, fit_kwargs))
+        _Search(tuner.oracle, inputs, ray, task, slots, max_retries).run()
+
+
+def _inputs(tuner: keras_tuner.Tuner, fit_args: tuple, fit_kwargs: dict) -> tuple:
+    """What `run_one_trial` needs of a search."""
+    sent = copy.copy(tuner)
+    sent.oracle = None  # it stays here
+    policy = keras.config.dtype_policy().name
+    oracle = tuner.oracle
+    return sent, oracle.objective, oracle.seed, policy, fit_args, fit_kwargs
 
 
 class _Search:
     """Runs the trials of an oracle on Ray, and reports their results to the oracle."""
 
-    def __init__(self, tuner, given, ray, task, slots, max_retries):
-        self.oracle, self.ray, self.task, self.slots = tuner.oracle, ray, task, slots
-        sent = copy.copy(tuner)
-        sent.oracle = None  # it stays here
-        policy = keras.config.dtype_policy().name
-        about = self.oracle.objective, self.oracle.seed, policy
-        self.given = ray.put((sent, *about, *given))
+    def __init__(self, oracle, inputs, ray, task, slots, max_retries):
+        self.oracle, self.inputs, self.slots = oracle, inputs, slots
+        self.ray, self.task = ray, task
         self.max_retries, self.deaths = max_retries, collections.Counter()
         self.names, self.line = map(str, itertools.count()), ""
         self.running: dict[Any, Trial] = {}  # by Ray's reference to its result
@@ -123,7 +129,7 @@ class _Search:
 
     def _start(self, trial: Trial) -> None:
         trial.metrics = Trial(trial.hyperparameters).metrics  # not of earlier attempts
-        self.running[self.task.remote(self.given, trial.get_state())] = trial
+        self.running[self.task.remote(self.inputs, trial.get_state())] = trial
 
     def _finish(self, result: Any) -> None:
         trial, errors = self.running.pop(result), self.ray.exceptions

@@ -34,11 +34,11 @@ def cluster(
     """
     ray, is_ours = _started(address, math.ceil((parallel or 1) * (cpus or 1)))
     try:
-        there = ray.cluster_resources()
-        gpus = min(1, there.get("GPU", 0)) if gpus is None else gpus
+        resources = ray.cluster_resources()
+        gpus = min(1, resources.get("GPU", 0)) if gpus is None else gpus
         if cpus is None:
             is_shared = parallel and is_ours and address is None
-            cpus = max(1, there["CPU"] // parallel) if is_shared else 1
+            cpus = max(1, resources["CPU"] // parallel) if is_shared else 1
         needed = [(name, n) for name, n in (("CPU", cpus), ("GPU", gpus)) if n]
         for name, number in needed:
             most = max(node["Resources"].get(name, 0) for node in ray.nodes())
@@ -49,8 +49,8 @@ def cluster(
                 )
 
         def slots() -> int:
-            there = ray.cluster_resources()
-            fits = (there.get(name, 0) // number for name, number in needed)
+            resources = ray.cluster_resources()
+            fits = (resources.get(name, 0) // number for name, number in needed)
             return parallel or max(1, int(min(fits, default=1)))
 
         yield ray, _task(ray, cpus, gpus), slots
@@ -141,29 +141,29 @@ class _OneTrial(keras_tuner.Oracle):
         self.ongoing_trials = {}
 
 
-def run_one_trial(given: tuple, state: dict) -> tuple[list, dict]:
+def run_one_trial(inputs: tuple, state: dict) -> tuple[list, dict]:
     """Runs a trial; returns its reports (metrics and step) and its final state.
 
-    `given` are the tuner, its objective and seed, Keras' dtype policy and the arguments
-    of `tuner.search`. A `FatalError` of Keras Tuner ends the whole search.
+    `inputs` are the tuner, its objective and seed, Keras' dtype policy and arguments of
+    `tuner.search`. A `FatalError` of Keras Tuner ends the whole search.
     """
-    tuner, objective, seed, policy, arguments, named = given
+    tuner, objective, seed, policy, fit_args, fit_kwargs = inputs
     trial = Trial.from_state(state)
-    own = Path(tuner.project_dir, f"trial_{trial.trial_id}")
-    if not (own / "trial.json").exists():
+    folder = Path(tuner.project_dir, f"trial_{trial.trial_id}")
+    if not (folder / "trial.json").exists():
         raise keras_tuner.errors.FatalRuntimeError(
             "`directory` of the tuner must be a folder that all machines see; "
             f"{socket.gethostname()} does not see it. Received: {tuner.project_dir}"
         )
     keras.config.set_dtype_policy(policy)
-    of_trial = np.random.SeedSequence([seed, *trial.trial_id.encode()])
-    keras.utils.set_random_seed(int(of_trial.generate_state(1)[0]))
+    seeds = np.random.SeedSequence([seed, *trial.trial_id.encode()])
+    keras.utils.set_random_seed(int(seeds.generate_state(1)[0]))
     tuner.oracle = _OneTrial(trial, objective, tuner.tuner_id)
     tuner.save = lambda: None  # the driver saves
     if _keeps_checkpoints(tuner):
-        named = {**named, "out": own / "training"}
-    with lock_folder(own, seconds=_PATIENCE):
-        tuner.search(*arguments, **named)
+        fit_kwargs = {**fit_kwargs, "out": folder / "training"}
+    with lock_folder(folder, seconds=_PATIENCE):
+        tuner.search(*fit_args, **fit_kwargs)
     return tuner.oracle.reports, trial.get_state()
 
 

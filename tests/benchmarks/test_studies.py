@@ -118,7 +118,9 @@ def test_tries_are_judged_by_images_that_were_held_out(peers, monkeypatch):
     test = mock.Mock(return_value=argparse.Namespace(accuracies=np.zeros(9)))
     monkeypatch.setattr(peers, "trained", train)
     monkeypatch.setattr(peers, "scale_generalization", test)
-    peers.tries("cnn", argparse.Namespace(task="centered", limit=4, seeds=[0]))
+    peers.compare_settings(
+        "cnn", argparse.Namespace(task="centered", limit=4, seeds=[0])
+    )
     assert [call.args[3] for call in train.call_args_list] == [3] * 3
     _, tests = test.call_args.args
     images, labels = peers.images_of("centered", "train", 1.0, 4)
