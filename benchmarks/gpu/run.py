@@ -2,7 +2,8 @@
 
     python benchmarks/gpu/run.py | tee gpu.md
     python benchmarks/gpu/run.py --only layers --sigmas 1 8
-    python benchmarks/gpu/run.py --only speed --presets rescaled_cifar10
+    python benchmarks/gpu/run.py --only speed --presets rescaled_cifar10 anywhere \
+        --tasks training --networks "one pass of 3×3" GaussDerResNet --batch 32 128
     python benchmarks/gpu/run.py --quick                    # a minute on a CPU
 
 It needs JAX and NumPy, not TensorFlow.
@@ -46,12 +47,14 @@ from keras_gdrn.models import ARCHITECTURES, Architecture, gauss_der_resnet
 
 LAYERS = {"GaussDerConv": GaussDerConv, "paper's scheme": contenders.PaperConv}
 TOPICS = ("layers", "networks", "speed")
+TASKS = ("training", "inference")
 SIGMAS = tuple(2.0 ** (i / 2) for i in range(-2, 11))
 TINY = dataclasses.replace(
     ARCHITECTURES["digits"], input_shape=(12, 12, 1), widths=(4,), sigma0=(0.7, 1.0)
 )
 # The network of most interest first.
-PRESETS = {n: ARCHITECTURES[n] for n in ("rescaled_cifar10", *ARCHITECTURES)}
+PRESETS = {n: contenders.PRESETS[n] for n in ("rescaled_cifar10", *contenders.PRESETS)}
+NAMES = list(contenders.network_contenders(TINY, batch=1))
 
 
 def layers(sigmas: Sequence[float], size: int) -> dict[str, Callable]:
@@ -85,15 +88,17 @@ def layer_model(kind: type, size: int, sigma: float) -> keras.Model:
     return keras.Model(image, kind(size, sigma)(image))
 
 
-def report_speed(what: str, settings, task: str, options: argparse.Namespace) -> None:
+def report_speed(what: str, settings, task: str, batch: int, options) -> None:
     """Prints a row for the step of each network, or why it failed.
 
     Each is measured in turn with the first of them, as soon as it is compiled.
     """
-    networks, first = contenders.network_contenders(settings, options.batch), {}
+    contestants, first = contenders.network_contenders(settings, batch), {}
+    names = options.networks
     if options.quick and task == "training":  # which takes long to compile
-        networks = dict(itertools.islice(networks.items(), 2))
-    for name, (build, count) in networks.items():
+        names = names[:2]
+    for name in names:
+        build, count = contestants[name]
         try:
             step = step_of(build, count, settings, task, options.precision)
         except jax.errors.JaxRuntimeError as error:  # such as out of memory
@@ -123,7 +128,10 @@ def parsed_arguments() -> argparse.Namespace:
     add("--only", nargs="+", default=TOPICS, choices=TOPICS)
     add("--sigmas", nargs="+", type=positive(float), default=SIGMAS, help="σ of layers")
     add("--presets", nargs="+", default=PRESETS, choices=PRESETS, metavar="NAME")
-    add("--batch", type=positive(int), default=32, help="images of a network")
+    batches = {"nargs": "+", "type": positive(int), "default": [32]}
+    add("--batch", **batches, help="images of a network")
+    add("--tasks", nargs="+", default=TASKS, choices=TASKS)
+    add("--networks", nargs="+", default=NAMES, choices=NAMES, metavar="NAME")
     add("--repeats", type=positive(int), default=15, help="timings of each step")
     add("--precision", choices=PRECISIONS, default="bfloat16", help="for speed")
     add("--quick", action="store_true", help="tiny, to check that it runs")
@@ -144,12 +152,12 @@ def main() -> None:
     if "networks" in options.only:
         report_errors(networks(presets))
     if "speed" in options.only:
-        print(f"\nIn {options.precision}, {options.batch} images for a network")
+        print(f"\nIn {options.precision}; ratios to {options.networks[0]}")
         columns = "images", "time", "ratio", "memory", "compiling", "TFLOP/s"
         print_header("of", "by", *columns)
         for name, settings in presets.items():
-            for task in ("training", "inference"):
-                report_speed(f"{task} of {name}", settings, task, options)
+            for task, batch in itertools.product(options.tasks, options.batch):
+                report_speed(f"{task} of {name}", settings, task, batch, options)
 
 
 if __name__ == "__main__":

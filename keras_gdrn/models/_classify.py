@@ -171,7 +171,7 @@ def _listed(images: Any) -> list:
 
 
 def _fit_to_canvas(pixels: np.ndarray, factor: float, canvas, extension) -> np.ndarray:
-    """The resized image, cropped or extended to the network's preprocess sizes."""
+    """The resized image, cropped or extended to the network's known sizes."""
     from keras_gdrn.data import rescale
 
     sizes = (math.ceil(factor * n) for n in pixels.shape[:2])

@@ -1,4 +1,4 @@
-"""The callback that seed_generator_states, logs and saves a run."""
+"""The callback that seeds, logs and saves a run."""
 
 import dataclasses
 import time

@@ -96,7 +96,7 @@ def fit(
     Example:
 
     >>> data = rescaled("cifar10", "train")
-    >>> history = fit(comparable_config("rescaled_cifar10"), "rescaled_cifar10", data)
+    >>> history = fit(architecture("rescaled_cifar10"), "rescaled_cifar10", data)
     """
     check_model(model)
     recipe = as_recipe(recipe)
@@ -180,5 +180,5 @@ def _settings(
         "data": batches.source.fingerprint(),
         "backend": keras.backend.backend(),
         "weights": [f"{w.shape}, {w.trainable}" for w in model.weights],
-        "comparable_config": comparable_config(model),
+        "architecture": comparable_config(model),
     }

@@ -49,6 +49,7 @@ def test_what_does_not_fit_the_memory_has_a_row(gpu, monkeypatch, capsys):
     run, failed = gpu("run"), "RESOURCE_EXHAUSTED: Out of memory"
     error = run.jax.errors.JaxRuntimeError(f"{failed}\n(…)")
     monkeypatch.setattr(run, "step_of", mock.Mock(side_effect=error))
-    options = argparse.Namespace(batch=1, repeats=1, precision="float32", quick=False)
-    run.report_speed("training of tiny", run.TINY, "training", options)
+    options = {"networks": run.NAMES, "repeats": 1, "precision": "float32"}
+    options = argparse.Namespace(**options, quick=False)
+    run.report_speed("training of tiny", run.TINY, "training", 1, options)
     assert capsys.readouterr().out.count(failed) == 7

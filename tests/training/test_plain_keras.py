@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keras_gdrn.data import rescaled
+from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Crossentropy, Recipe
 from tests.training._small import network
 
@@ -90,3 +91,29 @@ def test_labels_of_unknown_shape():
     RECIPE.compile(model, 1)
     history = model.fit(data, shuffle=False, verbose=0).history
     assert np.isfinite(history["loss"]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others always do")
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_a_step_is_the_same_when_xla_compiles_it(policy):
+    """As Keras does on a GPU; in float16 with a scaled loss."""
+    keras.config.set_dtype_policy(policy)
+    model = gauss_der_resnet((16, 16, 1), 3, [4, 6], 1.3, [0.7, 1.0])
+    before, loss = model.get_weights(), keras.losses.SparseCategoricalCrossentropy(True)
+    random = np.random.default_rng(0)
+    images, labels = random.random((6, 16, 16, 1), "float32"), np.arange(6) % 3
+
+    def step(xla):
+        model.set_weights(before)
+        model.compile(keras.optimizers.SGD(0.1), loss, jit_compile=xla)
+        return model.train_on_batch(images, labels), model.get_weights()
+
+    (loss_with, *after_with), (loss_without, *after) = map(step, (True, False))
+    assert loss_with == pytest.approx(loss_without, rel=2e-3)
+    change, difference = (
+        np.concatenate([np.ravel(a - b) for a, b in zip(*pair, strict=True)])
+        for pair in ((after[0], before), (after[0], after_with[0]))
+    )
+    tolerance = 1e-4 if policy == "float32" else 0.05
+    assert np.linalg.norm(difference) < tolerance * np.linalg.norm(change)
