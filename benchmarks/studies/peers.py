@@ -3,6 +3,7 @@
     python benchmarks/studies/peers.py centered             # 797 test images, 9 sizes
     python benchmarks/studies/peers.py cluttered --only gauss_der cnn --seeds 0 1 2
     python benchmarks/studies/peers.py centered --tries     # on validation images
+    python benchmarks/studies/peers.py centered --times     # of one image, untrained
 
 Each network is trained on 1000 images of scikit-learn's digits at size factor 1 (20×20
 pixels) and tested on 797 others at nine size factors: `centered` on a canvas of 40×40,
@@ -19,7 +20,7 @@ maximum over all positions:
 
 `--tries` served to choose the settings: it trains with each of three on 800 of the
 training images, and prints the mean accuracy on the other 200 over the nine sizes.
-Prints a table, with the times of training and inference, and writes each run into
+Prints a table, with the processor's seconds of training, and writes each run into
 runs/peers, from where the same command goes on after an interruption.
 """
 
@@ -208,10 +209,7 @@ def compare_settings(name: str, options) -> None:
 
 
 def tested(name: str, options, seed: int) -> dict:
-    """Accuracy at each size, seconds of training and milliseconds of an image.
-
-    Times are those of the processor, whatever else runs.
-    """
+    """Accuracy at each size, and the processor's seconds of training."""
     network = NETWORKS[name]
     setting = network.settings[CHOSEN[options.task][name]]
     begin = time.process_time()
@@ -222,27 +220,34 @@ def tested(name: str, options, seed: int) -> dict:
     which = options.limit, options.canvas
     tests = {f: images_of(options.task, "test", f, *which) for f in SIZE_FACTORS}
     accuracies = scale_generalization(model, tests).accuracies
-    batch = tests[1.0][0][:50]
-    model.predict_on_batch(batch)
-    each = []
-    for _ in range(5):
-        begin = time.process_time()
-        model.predict_on_batch(batch)
-        each.append(1000 * (time.process_time() - begin) / len(batch))
     return {
         "accuracies": [round(float(a), 4) for a in accuracies],
         "training (s)": round(training, 1),
-        "an image (ms)": round(float(np.median(each)), 2),
         **origin(),
     }
 
 
+def times(options) -> dict:
+    """Milliseconds of an image in batches of 50, of all networks in turn."""
+    images, _ = images_of(options.task, "test", 1.0, 50)
+    models = {name: NETWORKS[name].build(options.task) for name in options.only}
+    seconds: dict[str, list] = {name: [] for name in models}
+    for _ in range(10):
+        for name, model in models.items():
+            begin = time.perf_counter()
+            model.predict_on_batch(images)
+            seconds[name].append(time.perf_counter() - begin)
+    # The first time, a network is compiled.
+    medians = {name: np.median(each[1:]) for name, each in seconds.items()}
+    each = {n: round(1000 * float(t) / len(images), 2) for n, t in medians.items()}
+    return {"an image (ms)": each, **origin()}
+
+
 def row(found: list[dict]) -> list[str]:
-    """Percent at each size, their mean and the worst; times."""
+    """Percent at each size, their mean and the worst; seconds of training."""
     percent = 100 * np.array([run["accuracies"] for run in found])
     columns = [*percent.T, percent.mean(axis=1), percent.min(axis=1)]
-    times = np.transpose([[run["training (s)"], run["an image (ms)"]] for run in found])
-    return list(map(spread, [*columns, *times]))
+    return list(map(spread, [*columns, [run["training (s)"] for run in found]]))
 
 
 @errors_in_one_line()
@@ -253,6 +258,7 @@ def main() -> None:
     add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     add("--seeds", type=int, nargs="+", default=[0])
     add("--tries", action="store_true", help="try settings on validation images")
+    add("--times", action="store_true", help="time predictions of untrained networks")
     add("--epochs", type=count, help="of each stage")
     add("--limit", type=count, help="images of each data set")
     add("--canvas", type=count, help="side of the test images; by default of training")
@@ -263,10 +269,15 @@ def main() -> None:
             compare_settings(name, options)
         return
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.times:
+        found = times(options)
+        file = options.out / f"{options.task}_times.json"
+        write_text(file, json.dumps(found, indent=1) + "\n")
+        return print(f"Milliseconds of an image: {found['an image (ms)']}, in {file}")
     file = options.out / f"{options.task}.json"
     runs = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
     sizes = [size_label(factor) for factor in SIZE_FACTORS]
-    rows = [["network", *sizes, "mean", "worst", "training (s)", "an image (ms)"]]
+    rows = [["network", *sizes, "mean", "worst", "training (s)"]]
     for name in options.only:
         found = []
         for seed in options.seeds:

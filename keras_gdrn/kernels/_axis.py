@@ -94,10 +94,8 @@ def low_rank_factors(
 
 
 def _singular_vectors(rows) -> tuple[np.ndarray, np.ndarray]:
-    """Left singular vectors and singular values of a sparse matrix."""
     dense = rows[:, np.unique(rows.indices)].toarray()
-    vectors, values, _ = np.linalg.svd(dense, full_matrices=False)
-    return vectors, values
+    return np.linalg.svd(dense, full_matrices=False)[:2]
 
 
 def padding_matrix(size: int, margin: int, boundary: str) -> scipy.sparse.csr_array:

@@ -6,9 +6,6 @@ import keras
 
 from keras_gdrn._checks import check_choice, check_keywords
 
-SPATIAL_RANKS = (1, 2, 3)
-_FORMATS = ("channels_last", "channels_first")
-
 # Arguments of Keras' convolutions that ours do not have, and what replaces them.
 _ALTERNATIVES = {
     "strides": "the output always has the size of the input; twice the `sigma` in all "
@@ -43,7 +40,7 @@ def check_options(layer: keras.layers.Layer, kind: type, options: dict) -> None:
 def check_data_format(data_format: str | None) -> str:
     if data_format is None:
         return keras.config.image_data_format()
-    return check_choice("data_format", data_format, _FORMATS)
+    return check_choice("data_format", data_format, ("channels_last", "channels_first"))
 
 
 def cloned(initializer):
@@ -54,11 +51,10 @@ def cloned(initializer):
 
 
 def check_floating_point(layer: keras.layers.Layer) -> None:
-    quantized = isinstance(
-        layer.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy
-    )
+    policy = layer.dtype_policy
+    quantized = isinstance(policy, keras.dtype_policies.QuantizedDTypePolicy)
     if quantized or not keras.backend.is_float_dtype(layer.compute_dtype):
-        received = layer.dtype_policy.name if quantized else layer.compute_dtype
+        received = policy.name if quantized else layer.compute_dtype
         raise ValueError(
             f"`{type(layer).__name__}` needs a floating point dtype. "
             f"Received: dtype={received!r}"
@@ -66,7 +62,7 @@ def check_floating_point(layer: keras.layers.Layer) -> None:
 
 
 def check_rank(layer: str, input_shape) -> None:
-    if len(input_shape) - 2 not in SPATIAL_RANKS:
+    if len(input_shape) - 2 not in (1, 2, 3):
         raise ValueError(
             f"`{layer}` takes inputs (batch, *spatial, channels) with one, two or "
             f"three spatial dimensions. Received: input_shape={tuple(input_shape)}"

@@ -40,9 +40,7 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call of a layer or operation."""
-
-    layer: Any
+    layer: Any  # or an operation
     args: tuple
     kwargs: dict
     output: Value

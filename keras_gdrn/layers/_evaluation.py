@@ -33,8 +33,6 @@ def evaluate_on_pixels(network: Network, scales: Group, images, training: bool |
 
 
 def _called(call: Call, inputs: dict, training: bool | None, scales: Group = ()):
-    """The output of a layer for given inputs."""
-
     def argument(leaf):
         return inputs[leaf] if isinstance(leaf, Value) else leaf
 
@@ -114,7 +112,6 @@ class _GridEvaluation:
         return residual(block, self.values[value], skip, first, second, training)
 
     def _any_layer(self, call: Call):
-        """Applies another layer on each of the grids."""
         gives_map = call.output.is_map
         first = next(value for value in call.maps if not value.on_pixels)
         # Scores must not see the padding of a common grid.
@@ -148,7 +145,6 @@ class _GridEvaluation:
         return [ops.concatenate([next(parts) for _ in group]) for group in groups]
 
     def _at_points(self, value: Value, targets: list[Grid], groups) -> list:
-        """The map at the points of smaller grids, which may be coarser."""
         x = self.values[value]
         if value.on_pixels:
             network = self.plan.network
@@ -178,7 +174,6 @@ class _GridEvaluation:
         return self._to_data_format(ops.concatenate(maps))
 
     def _to_data_format(self, x):
-        """In the data format of the network's layers."""
         return ops.moveaxis(x, -1, 1) if self.plan.network.channels_first else x
 
     def _to_channels_last(self, x):

@@ -37,10 +37,10 @@ class Network:
         for call in self.calls:
             if call.convolutions:
                 sigma, most, maps = call.layer.sigma, max(scales), call.maps[0]
-                origin = (
+                where = (
                     f"layer {call.layer.name!r} has {sigma:g}, times sigma0={most:g}"
                 )
-                check_reach(most * sigma, self.positions(maps), origin)
+                check_reach(most * sigma, self.positions(maps), where)
 
     @property
     def boundary(self) -> str:
@@ -55,7 +55,6 @@ class Network:
         return tuple(shape)
 
     def is_pointwise(self, call: Call) -> bool:
-        """Whether a layer acts at each position separately."""
         return acts_at_each_position(
             call.layer, call.args, self.rank, self.channel_axis
         )

@@ -12,6 +12,9 @@ scales of the layers that follow; the last layer counts twice.
 """
 
 import math
+from typing import Any
+
+import keras
 
 from keras_gdrn.layers._calls import Call, UnsupportedLayer, Value, maps_before_pooling
 from keras_gdrn.layers._grid import Grid, covering
@@ -50,7 +53,7 @@ class Plan:
         self._middles: dict[Value, Grid] = {}  # between the convolutions of blocks
         if windows is not None:
             self._set_windows(windows)
-        self._check_sizes()
+        self._check_layers()
 
     def step(self, value: Value) -> float:
         """Between the points of a map, in units of the initial scale."""
@@ -91,25 +94,38 @@ class Plan:
         """Grids of the map between the two convolutions of a residual block."""
         return [self._middles[call.output]] if self.uses_windows else targets
 
-    def _check_sizes(self) -> None:
-        """Refuses a layer whose scores have another shape on grids."""
+    def _check_layers(self) -> None:
+        """Refuses a layer that does not give on a grid what the network expects."""
         spatial = self.network.positions(self.network.source)
         for call in self.calls if None not in spatial else []:
-            if not call.maps or call.is_spatial_selection or call.output.is_map:
+            is_known = call.convolutions or call.is_spatial_selection
+            if is_known or not call.maps or self.network.is_pointwise(call):
                 continue
-            value, expected = call.maps[0], tuple(call.output.tensor.shape)
-            channels = value.tensor.shape[self.network.channel_axis]
+            value = call.output if call.output.is_map else call.maps[0]
             for grid in self.grids(value, spatial, self.per_scale):
-                shape = [None, *grid.sizes]
-                shape.insert(self.network.channel_axis, channels)
-                got = tuple(call.layer.compute_output_shape(tuple(shape)))
-                if got != expected:
-                    raise UnsupportedLayer(
-                        f"returns {expected[1:]} for the image and {got[1:]} for a "
-                        f"grid of {grid.sizes} points: use `SpatialSelection` or a "
-                        f"global pooling{ON_PIXELS}",
-                        call.layer,
-                    )
+                self._check_on(grid, call)
+
+    def _check_on(self, grid: Grid, call: Call) -> None:
+        def tensor(leaf) -> Any:
+            if not isinstance(leaf, Value) or not leaf.is_map:
+                return getattr(leaf, "tensor", leaf)
+            shape, axis = [None, *grid.sizes], self.network.channel_axis
+            shape.insert(axis, leaf.tensor.shape[axis])
+            return keras.KerasTensor(shape, leaf.tensor.dtype)
+
+        args, kwargs = keras.tree.map_structure(tensor, (call.args, call.kwargs))
+        expected = tensor(call.output).shape
+        try:  # by its call, even if the layer tells its output's shape otherwise
+            output = keras.Operation.compute_output_spec(call.layer, *args, **kwargs)
+            found = output.shape
+        except Exception:
+            found = "an error"
+        if found != expected:
+            raise UnsupportedLayer(
+                f"gives {found} instead of {expected} on a grid of {grid.sizes} "
+                f"points: use `SpatialSelection` or a global pooling first{ON_PIXELS}",
+                call.layer,
+            )
 
     def _set_windows(self, receptive_field: float) -> None:
         """Sets the window of each map, within those of the maps it is computed from."""

@@ -37,13 +37,11 @@ def acts_at_each_position(layer, args: tuple, rank: int, channel_axis: int) -> b
 
 def _is_elementwise(operation, args: tuple) -> bool:
     """Whether it is a Keras operation on maps, and on numbers at most."""
-    leaves, kind = keras.tree.flatten(args), type(operation)
+    kind, has_array = type(operation), False
+    for leaf in keras.tree.flatten(args):
+        has_array |= hasattr(leaf, "shape") and not isinstance(leaf, numbers.Number)
     known = kind.__module__ in ("keras.src.ops.numpy", "keras.src.ops.nn")
-    return known and not any(map(_is_array, leaves)) and kind.__name__ in _ELEMENTWISE
-
-
-def _is_array(leaf) -> bool:
-    return hasattr(leaf, "shape") and not isinstance(leaf, numbers.Number)
+    return known and not has_array and kind.__name__ in _ELEMENTWISE
 
 
 _OVER_CHANNELS = {

@@ -305,6 +305,14 @@ def test_densities_and_windows_are_compared(studies, tmp_path, monkeypatch):
     assert all(len(run["accuracies"]) == 2 for run in runs)
 
 
+def test_predictions_of_peers_are_timed(peers, tmp_path, monkeypatch):
+    command = ["peers.py", "centered", "--times", "--only", "cnn"]
+    monkeypatch.setattr("sys.argv", [*command, "--out", str(tmp_path)])
+    peers.main()
+    found = json.loads((tmp_path / "centered_times.json").read_text(encoding="utf-8"))
+    assert 0 < found["an image (ms)"]["cnn"] < 1000
+
+
 @pytest.mark.slow
 def test_a_card_is_renewed(studies, tmp_path, monkeypatch):
     module = studies("trained")
