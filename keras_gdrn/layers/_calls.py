@@ -169,14 +169,15 @@ def _output(layer, args: tuple, kwargs: dict) -> Value:
         return leaf.tensor if isinstance(leaf, Value) else leaf
 
     given = keras.tree.map_structure(tensor, (args, kwargs))
-    if isinstance(layer, keras.layers.Layer):
+    is_layer = isinstance(layer, keras.layers.Layer)
+    if is_layer:
         layer._assert_input_compatibility(given[0])
     output = layer.compute_output_spec(*given[0], **given[1])
     output = _single_output(keras.tree.flatten(output), layer)
     leaves = keras.tree.flatten((args, kwargs))
     inputs = [leaf for leaf in leaves if isinstance(leaf, Value) and leaf.is_map]
-    rank = inputs[0].tensor.ndim if inputs else 0
-    is_map = bool(inputs) and len(output.shape) == rank
+    is_map = bool(inputs) and len(output.shape) == inputs[0].tensor.ndim
+    is_map &= not (is_layer and getattr(layer, "keepdims", False))  # a global pooling
     on_pixels = is_map and all(value.on_pixels for value in inputs)
     ours = type(layer) in _CONVOLUTIONS
     return Value(output, is_map, on_pixels and not ours)

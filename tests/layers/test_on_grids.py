@@ -305,6 +305,7 @@ def test_windows_are_those_of_the_influence():
     sigmas = (1.0, 1.3, 1.3**2, 1.3**3)
     channel = scale_channel((90, 90, 1), 4, [3, 3, 3, 3], 1.3)
     layer = built(channel, (90, 90, 1), receptive_field=6.0)
+    assert layer.plan.groups == [SCALES]  # all channels in one batch
     maps = [call for call in layer.plan.calls if call.convolutions]
     for k, call in enumerate(maps[:-1]):
         (grid,) = layer.plan.grids(call.output, None, [SCALES])

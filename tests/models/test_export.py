@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from keras_gdrn.models import (
     Preprocess,
     gauss_der_resnet,
@@ -134,9 +134,25 @@ def test_whole_maps_of_any_batch(kind, file, block, folder):
         assert_same(run(block, "any"), model, images(batch, shape))
 
 
-# Layers outside of `ScaleChannels`, with operators as constants or made in the graph.
-# A block is what a channel consists of.
+def network_of(*widths, **options):
+    """A network at two scales, on grids."""
+    return lambda shape: gauss_der_resnet(shape, 4, widths, 1.3, [0.7, 1.0], **options)
+
+
+def maps(shape):
+    image = keras.Input(shape)
+    channel = keras.Model(image, GaussDerConv(4, 1.0)(image))
+    return ScaleChannels(channel, [0.7, 1.4])
+
+
+# Layers outside of `ScaleChannels`, with operators as constants or made in the graph,
+# and networks.
 KINDS = {
+    "maximum": network_of(4, 6, spatial_selection="max"),
+    "learned network": network_of(4, 6, trainable_sigma=True),
+    "third order": network_of(6, 8, order=3, zero_order=True),
+    "maps": maps,
+    "volumes": network_of(4),
     "fine": lambda shape: GaussDerConv(4, 1.0),
     "coarse": lambda shape: GaussDerConv(4, 4.0),
     "separable": lambda shape: GaussDerConv(4, 1.0, separable=True),
@@ -145,7 +161,7 @@ KINDS = {
 }
 
 
-IMAGE, LINE = (24, 20, 2), (24, 2)
+IMAGE, LINE, VOLUME = (24, 20, 2), (24, 2), (8, 9, 10, 2)
 
 
 @pytest.mark.slow
@@ -157,6 +173,11 @@ IMAGE, LINE = (24, 20, 2), (24, 2)
         ("separable", IMAGE),
         ("learned", IMAGE),
         ("channel", IMAGE),
+        ("maximum", IMAGE),
+        ("learned network", IMAGE),
+        ("third order", LINE),
+        ("maps", IMAGE),
+        ("volumes", VOLUME),
     ],
 )
 def test_each_layer_in_each_format(layer, shape, folder):

@@ -13,6 +13,8 @@ import pytest
 
 from keras_gdrn.data import rescaled_arrays
 from keras_gdrn.layers import GaussDerConv
+from keras_gdrn.layers._convolution import convolved_on_grid
+from keras_gdrn.layers._grid import Grid
 from keras_gdrn.models import from_preset
 from tests._cases import cases
 from tests._gradients import gradients
@@ -88,7 +90,7 @@ def test_smoothing_rounded_before_the_differences_is_rejected(boundary):
 
 @pytest.mark.slow
 def test_within_three_permille_in_float16():
-    """Which has ten bits, as TF32."""
+    """Which has ten bits."""
     for boundary in BOUNDARIES:
         assert_precise_in_bfloat16(
             GaussDerConv,
@@ -141,3 +143,61 @@ def _gradients_of_kernels(dtype):
     _, *of_weights = gradients(model, images, np.eye(10)[labels])
     pairs = zip(of_weights, model.trainable_weights, strict=True)
     return [gradient for gradient, weight in pairs if weight.name == "kernel"]
+
+
+def on_grid(layer, images):
+    """At points half as many, from a grid whose step is half of σ."""
+    source, target = (Grid((n, n), 16 / n) for n in (31, 15))
+    return convolved_on_grid(layer, images[:, 1:, 1:], source, target, "symmetric")
+
+
+@pytest.mark.parametrize(
+    ("policy", "tolerance"), [("mixed_bfloat16", 1e-2), ("mixed_float16", 3e-3)]
+)
+def test_a_layer_on_a_grid(policy, tolerance):
+    found = {}
+    for dtype in ("float32", policy):
+        keras.utils.set_random_seed(0)
+        layer = GaussDerConv(8, 1.1, dtype=dtype)
+        layer.build(UNIT_RANGE.shape)
+        images = keras.ops.cast(UNIT_RANGE, layer.compute_dtype)
+        found[dtype] = array(on_grid(layer, images)).astype("float32")
+    assert_close(f"precise in {policy}", difference(*found.values()), tolerance)
+
+
+def ten_bits(x):
+    """Rounded as a GPU does before products in TF32."""
+    bits = array(x).astype("float32").view("uint32") + np.uint32(0x1000)
+    return keras.ops.convert_to_tensor((bits & np.uint32(0xFFFFE000)).view("float32"))
+
+
+# A layer on the pixels takes differences of neighbors, which are closer for a larger σ,
+# until it has few coefficients.
+@pytest.mark.seen_on_tensorflow("the products are the same")
+@pytest.mark.parametrize(
+    ("sigma", "tolerance"),
+    [("on a grid", 5e-3), (1.0, 1e-2), (1.4, 1.5e-2), (2.0, 2e-2), (4.0, 2e-3)],
+)
+def test_products_in_tf32(sigma, tolerance, monkeypatch):
+    """Emulated: not within the .3 % of float16, whose layers convolve in float32."""
+    keras.utils.set_random_seed(0)
+    is_on_grid = isinstance(sigma, str)
+    layer = GaussDerConv(8, 1.1 if is_on_grid else sigma, boundary="symmetric")
+    layer.build(UNIT_RANGE.shape)
+
+    def outputs():
+        return array(on_grid(layer, UNIT_RANGE) if is_on_grid else layer(UNIT_RANGE))
+
+    expected, matmul, conv = outputs(), keras.ops.matmul, keras.ops.conv
+    rounded = {
+        "matmul": lambda a, b: matmul(ten_bits(a), ten_bits(b)),
+        "conv": lambda x, kernel, *options: conv(
+            ten_bits(x), ten_bits(kernel), *options
+        ),
+    }
+    for name, function in rounded.items():
+        monkeypatch.setattr(keras.ops, name, function)
+    error = difference(outputs(), expected)
+    print(f"σ = {sigma}: {error:.2%}")
+    assert_close("precise in TF32", error, tolerance)
+    assert error > tolerance / 10
