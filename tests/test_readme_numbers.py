@@ -64,16 +64,37 @@ def test_cifar10(factor, objects):
     assert plain == round(plain_resnet(factor), 1)
 
 
+def speed(name) -> list[float]:
+    """Ratios to six passes of the 3×3 ResNet: of both densities and of one pass."""
+    ratios = record(f"speed/{name}.json")["ratios"]
+    return [ratios[of] for of in ("GaussDerResNet", "density 0.7", "one pass of 3×3")]
+
+
 @pytest.mark.parametrize(
-    ("objects", "step", "preset"),
+    ("step", "name"),
     [
-        ("centered objects", "training, `rescaled_cifar10`", "rescaled_cifar10"),
-        ("objects at any position", "training, objects at any position", "anywhere"),
+        ("training, `rescaled_cifar10`", "training-rescaled_cifar10"),
+        ("training, `rescaled_fashion_mnist`", "training-rescaled_fashion_mnist"),
+        ("inference, `rescaled_cifar10`", "inference-rescaled_cifar10"),
+        ("inference, `rescaled_fashion_mnist`", "inference-rescaled_fashion_mnist"),
+        ("training, objects at any position", "training-anywhere"),
     ],
 )
-def test_speed(objects, step, preset):
+def test_table_of_times(step, name):
+    stated = row(step, page("docs/how_a_layer_is_evaluated"))
+    assert stated == [round(ratio, 3) for ratio in speed(name)]
+
+
+@pytest.mark.parametrize(
+    ("objects", "preset"),
+    [
+        ("centered objects", "rescaled_cifar10"),
+        ("objects at any position", "anywhere"),
+    ],
+)
+def test_speed(objects, preset):
     """Ratios to one pass and to six: measured on a CPU, counted for a GPU."""
-    *ours, one_pass = row(step, page("docs/how_a_layer_is_evaluated"))
+    *ours, one_pass = speed(f"training-{preset}")
     bounds = {n: of["ms"] for n, of in record("gpu/bound.json")["counts"].items()}
     counted = [bounds[f"{preset}, density {of}"] for of in ("1", "0.7")]
     expected = [x / one_pass for x in ours] + ours
