@@ -116,3 +116,17 @@ def test_counts_of_a_step_on_a_gpu():
         kernels, moved, bound = line.strip("| ").split(" | ")[1:]
         expected = counts["kernels"], counts["GB"], counts["ms"]
         assert (int(kernels), float(moved), float(bound)) == expected
+
+
+@pytest.mark.parametrize(
+    ("task", "label"),
+    [("centered", "digits, centered"), ("cluttered", "digits at any")],
+)
+def test_times_of_an_image_in_the_guide(task, label):
+    """In the row below that of the accuracies; also on the page of peers."""
+    found = record(f"speed/peers-{task}.json")["an image (ms)"]
+    columns = "gauss_der", "cnn_resized", "foveated", "cnn"
+    text = page("docs/guide")
+    (times,) = re.findall(rf"^\| {label}.*\n\| – time of an image (.*)$", text, re.M)
+    stated = [float(number) for number in re.findall(r"([\d.]+) ms", times)]
+    assert stated == pytest.approx([found[name] for name in columns], rel=0.2)
