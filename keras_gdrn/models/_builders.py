@@ -78,7 +78,8 @@ def scale_channel(
             image, a single score or regression.
         **convolution: Further arguments of every `GaussDerConv`: `boundary`,
             `epsilon`, `trainable_sigma`, initializers (instead of those of
-            `head_initializer` too), regularizers, constraints.
+            `head_initializer` too), regularizers, constraints. A `dtype`, such as
+            `"mixed_bfloat16"`, is that of all layers.
 
     Returns:
         Functional model from `(batch, *spatial, channels)` to `(batch, classes)`.
@@ -122,7 +123,10 @@ def scale_channel(
         **{**head_initializers(head_initializer, zero_order=zero_order), **common},
     )(x)
     scores = SpatialSelection(
-        spatial_selection, data_format="channels_last", name="spatial_selection"
+        spatial_selection,
+        data_format="channels_last",
+        name="spatial_selection",
+        dtype=convolution.get("dtype"),
     )(x)
     return keras.Model(image, scores, name=name)
 
@@ -182,6 +186,7 @@ def gauss_der_resnet(
         density,
         receptive_field,
         name="scale_channels",
+        dtype=channel.get("dtype"),
     )(image)
     pooling = ScalePooling(
         scale_pooling, dropout=scale_dropout, name="scale_pooling", dtype="float32"
@@ -195,8 +200,9 @@ def _residual_block(x, name, filters, sigma, options):
 
 def _conv_bn_relu(x, name, filters, sigma, options):
     x = GaussDerConv(filters, sigma, name=f"{name}_conv", **options)(x)
-    x = batch_normalization(f"{name}_bn")(x)
-    return keras.layers.ReLU(name=f"{name}_relu")(x)
+    dtype = options.get("dtype")
+    x = batch_normalization(f"{name}_bn", dtype)(x)
+    return keras.layers.ReLU(name=f"{name}_relu", dtype=dtype)(x)
 
 
 def _checked_widths(widths) -> list[int]:

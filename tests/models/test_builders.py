@@ -101,6 +101,22 @@ def test_convolution_options_reach_every_layer():
 
 
 @as_built
+def test_a_dtype_is_that_of_every_layer():
+    """As if the network were built under this policy."""
+
+    def policies(**options):
+        model = gauss_der_resnet(**CHANNEL, sigma0=[0.5, 1.0], **options)
+        found = [*model._flatten_layers(include_self=False)]
+        return [(layer.name, layer.dtype_policy.name) for layer in found]
+
+    given = policies(dtype="mixed_bfloat16")
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    inputs = ("image", "scale_channel")  # which compute nothing
+    expected = [pair for pair in policies() if pair[0] not in inputs]
+    assert [pair for pair in given if pair[0] not in inputs] == expected
+
+
+@as_built
 def test_names_and_channels_last_whatever_keras_is_set_to():
     keras.config.set_image_data_format("channels_first")
     try:
