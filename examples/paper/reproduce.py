@@ -10,7 +10,9 @@ the accuracies (results.md, results.json), pictures and model.keras. After any
 interruption, the same command resumes. `--figure` runs or resumes the experiments of a
 figure and draws it to `runs/<figure>-<budget>.png`, with a table; stages that runs
 share are trained once. `--collect` prints a table of several runs by their folders,
-with `--seeds` means and standard deviations; `--out curves.png` draws the curves.
+with `--seeds` means and standard deviations; `--out curves.png` draws the curves. Where
+time is limited, `timeout 20m python examples/paper/reproduce.py …` stops it; one minute
+is lost with `--checkpoint-minutes 1`.
 
 `--budget`: `smoke` shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours on two CPU cores, with narrower networks and fewer images and
@@ -179,6 +181,8 @@ def parse() -> argparse.Namespace:
     text = "images in a batch, for less memory; the result departs from the paper's"
     add("--batch-size", type=count, metavar="N", help=text)
     add("--mixed-precision", choices=("float16", "bfloat16"))
+    text = "of training between checkpoints: what an interruption may cost"
+    add("--checkpoint-minutes", type=positive(float), default=10.0, help=text)
     devices = number_or(int, all="all")
     text = "number of GPUs to train on, or all"
     add("--devices", type=devices, metavar="N", default=1, help=text)

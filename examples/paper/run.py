@@ -120,6 +120,7 @@ def train(experiment: Experiment, options: argparse.Namespace) -> tuple[dict, di
             out=options.out,
             seed=options.seed,
             after_stage=after_stage,
+            checkpoint_minutes=options.checkpoint_minutes,
             callbacks=[Hours()],
             verbose=VERBOSE,
         )

@@ -163,7 +163,12 @@ def test_each_stage_is_given_images_of_its_own_size(monkeypatch, tmp_path):
     given = []
     source = SimpleNamespace(data=lambda *_, canvas, limit: given.append(canvas))
     options = SimpleNamespace(
-        out=tmp_path, seed=0, source=source, start_from=None, devices=1
+        out=tmp_path,
+        seed=0,
+        source=source,
+        start_from=None,
+        devices=1,
+        checkpoint_minutes=10,
     )
 
     def stages_of(model, stages, images, **_):
