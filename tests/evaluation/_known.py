@@ -19,9 +19,9 @@ class KnowsItsScale(keras.layers.Layer):
     for the other classes.
     """
 
-    def call(self, images, scales=(1.0,)):
-        parts = ops.split(images, len(scales), axis=0)
-        scored = zip(parts, scales, strict=True)
+    def call(self, images, sigma0=(1.0,)):
+        parts = ops.split(images, len(sigma0), axis=0)
+        scored = zip(parts, sigma0, strict=True)
         return ops.concatenate([self._scores(part, s) for part, s in scored], axis=0)
 
     def _scores(self, images, sigma0):
