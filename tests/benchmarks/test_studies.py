@@ -169,7 +169,7 @@ def test_every_network_has_a_row(table_of, peers, tmp_path, monkeypatch):
     little = ["--epochs", 1, "--limit", 4, "--out", tmp_path]
     rows = table_of("studies/peers.py", "centered", *little)
     assert [title for title, *_ in rows] == list(peers.NETWORKS)
-    for _, *accuracies, _, _ in rows:
+    for _, *accuracies, _ in rows:
         assert len(accuracies) == 2 + 2
         assert all(0 <= float(accuracy) <= 100 for accuracy in accuracies)
     assert peers.spread(np.array([1.0, 3.0])) == "2.0 ± 1.4"
