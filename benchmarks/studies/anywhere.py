@@ -122,8 +122,8 @@ def main() -> None:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="by default runs/<name of the result>")
     options = parser.parse_args()
-    options.density = options.density or "kept"
-    options.receptive_field = options.receptive_field or "kept"
+    options.density = options.density or "unchanged"
+    options.receptive_field = options.receptive_field or "unchanged"
     options.out = options.out or Path("runs") / named(options)
     keras.utils.set_random_seed(options.seed)
     changed = {"spatial_selection": options.selection, "density": options.density}

@@ -143,7 +143,7 @@ def main() -> None:
     add("--network", default="digits", help="neutral, random, a preset or a run")
     add("--images", type=positive(int), default=24)
     add("--factor", type=positive(float), default=2.0, help="S")
-    none = {"action": "store_const", "const": None, "default": "kept"}
+    none = {"action": "store_const", "const": None, "default": "unchanged"}
     add("--whole-maps", dest="extent", **none, help="no windows")
     add("--pixels", dest="density", **none, help="kernels on the pixels")
     add("--data-dir", help="directory of TensorFlow Datasets")

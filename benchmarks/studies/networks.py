@@ -62,7 +62,11 @@ def network_and_images(options):
 
 
 def scores(
-    model, images, sigma0: Sequence[float] | None = None, density="kept", extent="kept"
+    model,
+    images,
+    sigma0: Sequence[float] | None = None,
+    density="unchanged",
+    extent="unchanged",
 ) -> np.ndarray:
     """`(image, scale, class)` of the scale channels, by default of the network's."""
     sigma0 = tuple(sigma0 or model.get_layer("scale_channels").sigma0)

@@ -45,7 +45,7 @@ def rescaled_arrays(
     (797, 40, 40, 1)
     """
     source = RescaledSource(name, split, factor, canvas, limit, data_dir, download)
-    images, labels = source.rows(slice(None))
+    images, labels = source.take(slice(None))
     return images, labels
 
 
@@ -133,8 +133,8 @@ class RescaledSource(ArraySource):
         options = {"limit": limit, "data_dir": data_dir, "download": download}
         super().__init__(*original_arrays(name, split, **options))
 
-    def rows(self, index: Any) -> tuple[np.ndarray, ...]:
-        images, labels = super().rows(index)
+    def take(self, index: Any) -> tuple[np.ndarray, ...]:
+        images, labels = super().take(index)
         info = self.info
         images = rescale(images, self.factor * info.unit, self.size, info.extension)
         images /= info.white

@@ -31,7 +31,7 @@ class ArraySource:
     def __len__(self) -> int:
         return len(self.arrays[0])
 
-    def rows(self, index: Any) -> tuple[np.ndarray, ...]:
+    def take(self, index: Any) -> tuple[np.ndarray, ...]:
         """The images at these indices, their labels and any weights."""
         return tuple(array[index] for array in self.arrays)
 
@@ -88,9 +88,9 @@ def as_dataset(
     data = tf.data.Dataset.from_generator(
         numbers, output_signature=tf.TensorSpec((None,), "int64")
     )
-    example = source.rows(np.arange(1))
+    example = source.take(np.arange(1))
     signature = [tf.TensorSpec((None, *a.shape[1:]), a.dtype) for a in example]
-    data = mapped(untuned(data), source.rows, signature)
+    data = mapped(untuned(data), source.take, signature)
     if batch_size is None:
         data = data.unbatch()
     steps = math.ceil(count / (batch_size or 1))

@@ -59,7 +59,7 @@ def stir_arrays(
     (72, 64, 64, 1)
     """
     source = StirSource(name, split, sizes, side, seed, file, data_dir, download)
-    images, labels = source.rows(slice(None))
+    images, labels = source.take(slice(None))
     return images, labels
 
 
@@ -197,8 +197,8 @@ class StirSource(ArraySource):
         images = images if side == SIDE else _cut(images, side, seed)
         super().__init__(images, labels.astype("int32"))
 
-    def rows(self, index: Any) -> tuple[np.ndarray, ...]:
-        images, labels = super().rows(index)
+    def take(self, index: Any) -> tuple[np.ndarray, ...]:
+        images, labels = super().take(index)
         return np.divide(images, 255, dtype="float32"), labels
 
 

@@ -95,7 +95,7 @@ def mnist(
     first = INSTANCES if split == 1 else 0
     digits = _digits(source, data_dir, download)[:, first : first + INSTANCES]
     digits = digits.reshape(-1, *digits.shape[2:])
-    images = [_placed(digits, SIDE - row, split) for row in rows]
+    images = [_pasted(digits, SIDE - row, split) for row in rows]
     labels = np.tile(np.repeat(np.arange(DIGITS), INSTANCES), len(rows))
     return np.concatenate(images)[..., np.newaxis], labels
 
@@ -116,7 +116,7 @@ def _digits(
     return np.stack(chosen)
 
 
-def _placed(digits: np.ndarray, size: int, split: int) -> np.ndarray:
+def _pasted(digits: np.ndarray, size: int, split: int) -> np.ndarray:
     """The digits at one size, at random positions on images of 64×64, in uint8."""
     resize = _resizing(digits.shape[1], size)
     resized = resize @ digits @ resize.T

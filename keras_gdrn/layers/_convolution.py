@@ -95,8 +95,8 @@ def differences_combined(layer, x, sigma, variance=0.0):
     kernel = ops.tensordot(stencils, jet, axes=1)
     if x.shape[0] == 0:  # a batch without images, which some versions refuse
         one = ops.pad(x, [[0, 1], *[[0, 0]] * (len(x.shape) - 1)])
-        return _finished(layer, _conv(layer, one, kernel)[:0])
-    return _finished(layer, _conv(layer, x, kernel))
+        return _with_bias(layer, _conv(layer, one, kernel)[:0])
+    return _with_bias(layer, _conv(layer, x, kernel))
 
 
 def _by_low_rank_factors(layer, x, axes: list):
@@ -113,7 +113,7 @@ def _by_low_rank_factors(layer, x, axes: list):
     y = sum(mixed(parts[alpha], jet[k]) for k, alpha in enumerate(layer.indices))
     for axis, factors in enumerate(axes, start=1):
         y = matmul_along_axis(y, axis, factors.synthesis)
-    return _finished(layer, y)
+    return _with_bias(layer, y)
 
 
 def stencil_radius(layer) -> int:
@@ -133,7 +133,7 @@ def _jet(layer, sigma, dtype) -> Any:
     return jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
 
 
-def _finished(layer, y):
+def _with_bias(layer, y):
     """In the layer's dtype, with biases and the second stage of a separable layer."""
     if layer.separable and layer.depthwise_bias is not None:
         y = y + ops.cast(layer.depthwise_bias, y.dtype)

@@ -91,8 +91,8 @@ def _spline_values(positions, size, sigma: float, boundary: str):
     def response(distances):
         place = ops.clip(distances * _FINENESS + reach, 0, 2 * reach)
         low = ops.floor(place)
-        share, low = place - low, ops.cast(low, "int32")
-        return (1 - share) * ops.take(table, low) + share * ops.take(table, low + 1)
+        weight, low = place - low, ops.cast(low, "int32")
+        return (1 - weight) * ops.take(table, low) + weight * ops.take(table, low + 1)
 
     return _with_mirror_images(response, positions, size, boundary)
 

@@ -80,11 +80,11 @@ class Card:
         )
 
 
-def _table(what: str, shares: Mapping[str, float], images: int | None) -> str:
-    if not shares:
+def _table(what: str, accuracies: Mapping[str, float], images: int | None) -> str:
+    if not accuracies:
         return ""
-    header = [what, *shares]
-    numbers = [f"{100 * share:.1f}" for share in shares.values()]
+    header = [what, *accuracies]
+    numbers = [f"{100 * accuracy:.1f}" for accuracy in accuracies.values()]
     row = [f"accuracy (%) of {images} images" if images else "accuracy (%)", *numbers]
     rows = [header, ["---"] * len(header), row]
     return "\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)

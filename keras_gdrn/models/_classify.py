@@ -144,11 +144,11 @@ def decode_predictions(
             "`scores` has NaN: images must have values of 0 to 255 or of 0 to 1. "
             f"Received: NaN for the images {unknown.tolist()}"
         )
-    shares = ops.convert_to_numpy(ops.softmax(ops.cast(scores, "float32")))
-    order = np.argsort(-shares, axis=-1, kind="stable")[:, :count]
+    probabilities = ops.convert_to_numpy(ops.softmax(ops.cast(scores, "float32")))
+    order = np.argsort(-probabilities, axis=-1, kind="stable")[:, :count]
     return [
-        [(names[k], float(share[k])) for k in best]
-        for share, best in zip(shares, order, strict=True)
+        [(names[k], float(each[k])) for k in best]
+        for each, best in zip(probabilities, order, strict=True)
     ]
 
 

@@ -57,8 +57,8 @@ def from_preset(
     spatial_selection: str | None = None,
     scale_pooling: str | None = None,
     scale_dropout: float | None = None,
-    density: float | str | None = "kept",
-    receptive_field: float | str | None = "kept",
+    density: float | str | None = "unchanged",
+    receptive_field: float | str | None = "unchanged",
     dtype: str | keras.DTypePolicy | None = None,
 ) -> keras.Model:
     """Loads a trained network; `architecture` builds untrained ones.
@@ -76,7 +76,7 @@ def from_preset(
             `gauss_der_resnet`.
         spatial_selection, scale_pooling, scale_dropout: As `gauss_der_resnet`.
             `spatial_selection="max"` finds objects at any position.
-        density, receptive_field: As `gauss_der_resnet`; `"kept"` for the network's own.
+        density, receptive_field: As `gauss_der_resnet`; by default the network's own.
         dtype: Policy of the scale channels, such as `"mixed_bfloat16"`; by default
             the saved one, whatever the global policy; `"float32"` for the package's
             networks. Scores are in float32.
@@ -107,7 +107,7 @@ def from_preset(
         model = with_dtype(model, dtype)
     if input_shape is not None:
         model = with_input_shape(model, input_shape)
-    if (sigma0, density, receptive_field) != (None, "kept", "kept"):
+    if (sigma0, density, receptive_field) != (None, "unchanged", "unchanged"):
         scales = only_layer(model, ScaleChannels).sigma0 if sigma0 is None else sigma0
         model = with_sigma0(model, scales, density, receptive_field)
     pooling = {"mode": scale_pooling, "dropout": scale_dropout}

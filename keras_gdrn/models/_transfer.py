@@ -21,8 +21,8 @@ from keras_gdrn.models._preprocess import Preprocess
 def with_sigma0(
     model: keras.Model,
     sigma0: Sequence[float],
-    density: float | str | None = "kept",
-    receptive_field: float | str | None = "kept",
+    density: float | str | None = "unchanged",
+    receptive_field: float | str | None = "unchanged",
 ) -> keras.Model:
     """The model with other scale channels; all weights are shared with `model`.
 
@@ -33,7 +33,7 @@ def with_sigma0(
         model: Functional model that applies a `ScaleChannels`, such as those of
             `gauss_der_resnet`.
         sigma0: The new initial scales σ_0.
-        density, receptive_field: As `ScaleChannels`; `"kept"` for the model's own.
+        density, receptive_field: As `ScaleChannels`; by default the model's own.
 
     Returns:
         Functional model like `model`, with these scale channels.
@@ -50,7 +50,7 @@ def with_sigma0(
             f"Received: model={model.name!r} with no such layer"
         )
     given = {"density": density, "receptive_field": receptive_field}
-    changes = {name: value for name, value in given.items() if value != "kept"}
+    changes = {name: value for name, value in given.items() if value != "unchanged"}
 
     def rescaled(layer):
         if isinstance(layer, ScaleChannels):

@@ -70,13 +70,13 @@ class Batches:
             index = order(self.seed, epoch, len(self.source))
         index = index[step * self.size : (step + 1) * self.size]
         filled = len(index) + -len(index) % self.devices
-        values = self._values(self.source.rows(np.resize(index, filled)))
+        values = self._values(self.source.take(np.resize(index, filled)))
         if self.weight is not None:
             images, targets, *weights = values
             weight = np.where(np.arange(filled) < len(index), self.weight, 0.0)
             weight = weight.astype("float32") * (weights[0] if weights else 1)
             values = images, targets, weight
-        return self._finished(values, epoch, step)
+        return self._augmented(values, epoch, step)
 
     def stream(self, first: int) -> Iterator[Batch]:
         """The batches from a step on, in the order in which the data yield them."""
@@ -84,14 +84,14 @@ class Batches:
             step = -1
             for step, parts in enumerate(self.source.epoch()):
                 if epoch * self.steps + step >= first:
-                    yield self._finished(self._values(parts), epoch, step)
+                    yield self._augmented(self._values(parts), epoch, step)
             if step < self.steps - 1:
                 raise ValueError(
                     f"`{self.name}` must have {self.steps} batches in each iteration. "
                     f"Received: {step + 1} batches"
                 )
 
-    def _finished(self, values: Batch, epoch: int, step: int) -> Batch:
+    def _augmented(self, values: Batch, epoch: int, step: int) -> Batch:
         images, targets, *weights = values
         if len(images) % self.devices:
             raise ValueError(
@@ -132,9 +132,9 @@ class Batches:
             is_array, count = type(self.source) is ArraySource, len(self.source)
             for start in range(CHECKED, count, CHECKED) if is_array else ():
                 index = np.arange(start, min(start + CHECKED, count))
-                self._values(self.source.rows(index))
+                self._values(self.source.take(index))
             first = min(CHECKED if is_array else self.size, count)
-            values = self._values(self.source.rows(np.arange(first)))
+            values = self._values(self.source.take(np.arange(first)))
             images = values[0].shape[1:]
         has_weights = len(values) == 3 or self.weight is not None
         shapes = [images, (self.classes,), *([()] if has_weights else [])]

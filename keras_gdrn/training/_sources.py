@@ -35,7 +35,7 @@ class ItemSource:
     def __len__(self) -> int:
         return len(self.data)
 
-    def rows(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
+    def take(self, index: np.ndarray) -> tuple[np.ndarray, ...]:
         items = [tuple(self.data[int(number)]) for number in index]
         return tuple(np.stack(parts) for parts in zip(*items, strict=True))
 

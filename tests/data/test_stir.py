@@ -94,7 +94,7 @@ BY_SCIKIT_IMAGE = {
 @pytest.mark.parametrize("size", BY_SCIKIT_IMAGE)
 def test_digits_are_made_as_by_the_described_tools(size):
     digits = np.random.RandomState(0).randint(0, 256, (10, 28, 28))
-    deviations = _stir_images._placed(digits, size, 0).std((0, 2))[4::8]
+    deviations = _stir_images._pasted(digits, size, 0).std((0, 2))[4::8]
     np.testing.assert_allclose(deviations, BY_SCIKIT_IMAGE[size], atol=0.03)
 
 
