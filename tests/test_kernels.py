@@ -156,7 +156,7 @@ def test_few_coefficients_are_within_twice_epsilon(data):
     [
         (LONG_AXIS, 1e-1, "symmetric"),
         (LONG_AXIS, 1e-3, "zero"),
-        (301, 1e-6, "symmetric"),
+        (LONG_AXIS + 45, 1e-6, "symmetric"),
     ],
 )
 def test_few_coefficients_of_long_axes(size, sigma, epsilon, boundary):
@@ -179,7 +179,7 @@ def test_coefficients_are_as_few_as_one_over_sigma(sigma, boundary):
     factors = low_rank_factors(400, sigma, 2, boundary, 1e-3)
     count = factors.analysis[0].shape[0]
     assert factors.synthesis.shape == (400, count)
-    assert count <= 1.6 * 400 / sigma + 3 * 7  # some more for each of seven blocks
+    assert count <= 1.6 * 400 / sigma + 3 * 7  # some more for each block
 
 
 def test_one_coefficient_less_passes_the_tolerance():
@@ -194,7 +194,7 @@ def test_long_axes_take_few_numbers_for_each_pixel(sigma):
     narrow = smoothing(4000, 4002, min(sigma, 2.7), "symmetric")
     wide = low_rank_factors(4000, sigma, 2, "symmetric", 1e-3)
     matrices = [narrow, *((*wide.analysis, wide.synthesis) if wide else ())]
-    assert max(matrix.nnz for matrix in matrices) <= 110 * 4000
+    assert max(matrix.nnz for matrix in matrices) <= 200 * 4000
 
 
 @pytest.mark.parametrize(("size", "sigma"), [(40, 6.0), (300, 9.0)])

@@ -21,10 +21,10 @@ from keras_gdrn.kernels._discrete import (
 
 BOUNDARIES = ("zero", "symmetric")
 
-LONG_AXIS = 256
+LONG_AXIS = 512
 
 # Pixels of a long axis that share coefficients.
-_BLOCK = 64
+_BLOCK = 256
 
 # Largest factor by which differences of smoothed values may magnify rounding errors.
 _MAX_MAGNIFICATION = 30
