@@ -250,30 +250,8 @@ def row(found: list[dict]) -> list[str]:
     return list(map(spread, [*columns, [run["training (s)"] for run in found]]))
 
 
-@errors_in_one_line()
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add, count = parser.add_argument, positive(int)
-    add("task", choices=CANVAS)
-    add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
-    add("--seeds", type=int, nargs="+", default=[0])
-    add("--tries", action="store_true", help="try settings on validation images")
-    add("--times", action="store_true", help="time predictions of untrained networks")
-    add("--epochs", type=count, help="of each stage")
-    add("--limit", type=count, help="images of each data set")
-    add("--canvas", type=count, help="side of the test images; by default of training")
-    add("--out", type=Path, default=Path("runs/peers"))
-    options = parser.parse_args()
-    if options.tries:
-        for name in options.only:
-            compare_settings(name, options)
-        return
-    options.out.mkdir(parents=True, exist_ok=True)
-    if options.times:
-        found = times(options)
-        file = options.out / f"{options.task}_times.json"
-        write_text(file, json.dumps(found, indent=1) + "\n")
-        return print(f"Milliseconds of an image: {found['an image (ms)']}, in {file}")
+def compare(options) -> None:
+    """Trains and tests the networks, or goes on; prints the table."""
     file = options.out / f"{options.task}.json"
     runs = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
     sizes = [size_label(factor) for factor in SIZE_FACTORS]
@@ -298,6 +276,33 @@ def main() -> None:
     print(
         f"\nSingle runs are in {file}; the same command goes on after an interruption"
     )
+
+
+@errors_in_one_line()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add, count = parser.add_argument, positive(int)
+    add("task", choices=CANVAS)
+    add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    add("--seeds", type=int, nargs="+", default=[0])
+    add("--tries", action="store_true", help="try settings on validation images")
+    add("--times", action="store_true", help="time predictions of untrained networks")
+    add("--epochs", type=count, help="of each stage")
+    add("--limit", type=count, help="images of each data set")
+    add("--canvas", type=count, help="side of the test images; by default of training")
+    add("--out", type=Path, default=Path("runs/peers"))
+    options = parser.parse_args()
+    if options.tries:
+        for name in options.only:
+            compare_settings(name, options)
+        return
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.times:
+        found = times(options)
+        file = options.out / f"{options.task}_times.json"
+        write_text(file, json.dumps(found, indent=1) + "\n")
+        return print(f"Milliseconds of an image: {found['an image (ms)']}, in {file}")
+    compare(options)
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ def convolved_images(layer, images, grid: Grid, scales):
     """Convolves images at the points of a grid at each of its initial scales."""
     images, wider = _upcast(layer, images), grid.widened(stencil_radius(layer))
     sigma, step = layer.current_sigma, grid.step
-    now_and_at_first = presmoothing(sigma, step), presmoothing(layer.sigma, step)
-    smooth = sampled(images, wider, scales, layer.boundary, *now_and_at_first)
+    sigmas = presmoothing(sigma, step), presmoothing(layer.sigma, step)
+    smooth = sampled(images, wider, scales, layer.boundary, *sigmas)
     return differences_combined(layer, smooth, sigma / step, VARIANCE)
 
 
