@@ -82,10 +82,8 @@ def low_rank_factors(
     count = 1 if size < LONG_AXIS else math.ceil(size / _BLOCK)
     bounds = np.linspace(0, size, count + 1).astype(int)
     rows = scipy.sparse.hstack(operators).tocsr()
-    bases = [
-        _singular_vectors(rows[start:stop])
-        for start, stop in itertools.pairwise(bounds)
-    ]
+    blocks = itertools.pairwise(bounds)
+    bases = [_singular_vectors(rows[start:stop]) for start, stop in blocks]
     largest = max(values[0] for _, values in bases)
     rank = max(np.count_nonzero(v > epsilon * largest) for _, v in bases)
     synthesis = scipy.sparse.block_diag([basis[:, :rank] for basis, _ in bases], "csr")

@@ -27,13 +27,10 @@ def normalizes(layer) -> bool:
 
 def normalized_jointly(normalization, maps: list, training: bool | None) -> list:
     """Keras' batch normalization, with the statistics of all maps together."""
-    fused = fuses(normalization, maps[0])
-    # On JAX, Keras takes two passes over a map for the statistics.
-    on_jax = keras.backend.backend() == "jax"
-    by_keras = len(maps) == 1 and not fused and not on_jax
-    if by_keras or not (training and normalization.trainable):
+    if not (training and normalization.trainable):
         return [unfused(normalization(x, training=training)) for x in maps]
-    outputs, mean, variance = (_fused if fused else _in_parts)(normalization, maps)
+    normalize = _fused if fuses(normalization, maps[0]) else _in_parts
+    outputs, mean, variance = normalize(normalization, maps)
     momentum = normalization.momentum
     moving = normalization.moving_mean, normalization.moving_variance
     for old, new in zip(moving, (mean, variance), strict=True):
@@ -88,16 +85,16 @@ def _in_parts(normalization, maps: list) -> tuple[list, Any, Any]:
     axes = tuple(axis for axis in range(1, rank) if shape[axis] == 1)
     center = ops.stop_gradient(ops.convert_to_tensor(normalization.moving_mean))
     maps = [ops.cast(x, center.dtype) - ops.reshape(center, shape) for x in maps]
-    sums = [
-        ops.stack([ops.sum(x, axes), ops.sum(ops.square(x), axes)], axis=1)
-        for x in maps
-    ]
-    sums, values = ops.concatenate(sums), sum(ops.size(x) for x in maps)
-    # `moments` averages the sums over images, and over replicas if asked to.
-    average, _ = ops.moments(sums, [0], synchronized=normalization.synchronized)
-    count = ops.cast(2 * values, average.dtype)
-    means = average * ops.cast(ops.size(sums), average.dtype) / count
-    mean, square = means[0], means[1]
+    sums = ops.concatenate(
+        [ops.stack([ops.sum(x, axes), ops.sum(ops.square(x), axes)]) for x in maps],
+        axis=1,
+    )
+    average = ops.mean(sums, axis=1)
+    if normalization.synchronized:  # over replicas too
+        average, _ = ops.moments(sums, [1], synchronized=True)
+    counts = ops.size(sums), 2 * sum(ops.size(x) for x in maps)
+    of_images, values = (ops.cast(count, average.dtype) for count in counts)
+    mean, square = ops.unstack(average * of_images / values)
     variance = ops.maximum(square - ops.square(mean), 0.0)
     gain = ops.rsqrt(variance + normalization.epsilon)
     gain = gain if normalization.gamma is None else gain * normalization.gamma

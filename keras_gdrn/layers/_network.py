@@ -55,14 +55,12 @@ class Network:
         return tuple(shape)
 
     def is_pointwise(self, call: Call) -> bool:
-        return acts_at_each_position(
-            call.layer, call.args, self.rank, self.channel_axis
-        )
+        axes = self.rank, self.channel_axis
+        return acts_at_each_position(call.layer, call.args, *axes)
 
     def _data_format(self) -> str:
-        ours = [
-            call.layer for call in self.calls if type(call.layer) in _PACKAGE_LAYERS
-        ]
+        layers = (call.layer for call in self.calls)
+        ours = [layer for layer in layers if type(layer) in _PACKAGE_LAYERS]
         for layer in ours:
             if layer.data_format != ours[0].data_format:
                 raise UnsupportedLayer("has another data format than the first", layer)

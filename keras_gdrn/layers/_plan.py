@@ -16,14 +16,12 @@ from typing import Any
 
 import keras
 
+from keras_gdrn.layers._backends import computes_on_gpu
 from keras_gdrn.layers._calls import Call, UnsupportedLayer, Value, maps_before_pooling
 from keras_gdrn.layers._grid import Grid, covering
 from keras_gdrn.layers._network import ON_PIXELS, Network
 
 Group = tuple[float, ...]  # initial scales
-
-# Points that a group of scale channels may add to its maps, as a share of all points.
-_MOST_ADDED = 1 / 6
 
 
 class Plan:
@@ -46,8 +44,7 @@ class Plan:
         whole_maps = before_pooling or network.result.is_map
         windows = None if whole_maps else receptive_field
         self.uses_windows = windows is not None
-        per_scale = [(scale,) for scale in scales]
-        self.per_scale = [scales] if self.uses_windows else per_scale
+        self.per_scale = [scales] if self.uses_windows else [(s,) for s in scales]
         self.groups = self._grouped()
         self._windows: dict[Value, Grid] = {}
         self._middles: dict[Value, Grid] = {}  # between the convolutions of blocks
@@ -62,17 +59,18 @@ class Plan:
     def _grouped(self) -> list[Group]:
         """Groups scale channels that are evaluated in one batch.
 
-        With windows these are all. Without, neighbors share the grid of the finest
-        one, if that adds at most a sixth to all points.
+        With windows these are all. Without, on a GPU, neighbors share the grid of the
+        finest one if this adds at most a sixth to all points: operations cost time
+        there, and points on a CPU.
         """
         groups = list(self.per_scale)
-        if not all(map(self._ignores_padding, self.calls)):
+        if not (computes_on_gpu() and all(map(self._ignores_padding, self.calls))):
             return groups
 
         def points(group: Group) -> list[float]:
             return [scale ** (2 - self.network.rank) for scale in group]
 
-        most = _MOST_ADDED * sum(points(self.scales))
+        most = sum(points(self.scales)) / 6
         for k in reversed(range(len(groups) - 1)):
             both = groups[k] + groups[k + 1]
             if len(both) * max(points(both)) - sum(points(both)) <= most:

@@ -14,6 +14,7 @@ from keras_gdrn.layers import (
     GaussDerResidualBlock,
     ScaleChannels,
     SpatialSelection,
+    _plan,
 )
 from keras_gdrn.layers._convolution import (
     VARIANCE,
@@ -246,8 +247,9 @@ def test_statistics_are_those_of_all_channels_together():
     assert_near(bn.moving_variance, variance, 1e-4)
 
 
-def test_a_score_is_of_the_image_alone():
+def test_a_score_is_of_the_image_alone(monkeypatch):
     """The maps of 2 are as large as those of 1, twice the image: a mean shows it."""
+    monkeypatch.setattr(_plan, "computes_on_gpu", lambda: True)
     shape, images = (20, 20, 2), drawn(2, 20, 20, 2)
     conv = GaussDerConv(3, 1.0, activation="relu", use_bias=False)
     pooled = keras.Sequential(

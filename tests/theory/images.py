@@ -13,12 +13,15 @@ class AnalyticImage:
     """Sum of Gabor functions, Gaussian blobs that carry a wave, over all of space.
 
     `f(x) = Σ_b a_b exp(-|x - c_b|² / 2 w_b²) cos(k_b · (x - c_b) + φ_b)`, with blobs of
-    4 to 16 pixels and at most a radian of the wave to a blob's width.
+    4 to 16 pixels, or of `finest` to 4 times that, and at most a radian of the wave to
+    a blob's width.
     """
 
-    def __init__(self, seed=0, dimensions=2, channels=3, blobs=60, extent=60.0):
+    def __init__(
+        self, seed=0, dimensions=2, channels=3, blobs=60, extent=60.0, finest=4.0
+    ):
         random = np.random.default_rng(seed)
-        self.width = np.geomspace(4.0, 16.0, blobs)
+        self.width = np.geomspace(finest, 4 * finest, blobs)
         self.center = random.uniform(-extent, extent, (dimensions, blobs))
         direction = random.normal(size=(dimensions, blobs))
         direction /= np.linalg.norm(direction, axis=0)
