@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 from keras_gdrn.commands import errors_in_one_line, positive, save_figure, write_text
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled, rescaled_arrays

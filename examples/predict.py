@@ -12,6 +12,7 @@ import argparse
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.models import Preprocess, classify, from_preset, with_preprocess

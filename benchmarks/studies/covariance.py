@@ -35,6 +35,7 @@ import os
 from collections.abc import Iterator
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 import numpy as np
 from magnify import magnified, magnified_as_imresize

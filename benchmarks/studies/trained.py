@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 from keras_gdrn import models
 from keras_gdrn.commands import errors_in_one_line, positive

@@ -37,6 +37,7 @@ from typing import Any
 
 # Otherwise TensorFlow prints several lines of errors on a machine without a GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 import keras
 from budgets import BUDGETS, with_batch_size, with_network, within
