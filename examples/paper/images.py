@@ -1,4 +1,4 @@
-"""Where images come from: TensorFlow Datasets, or a folder of HDF5 files."""
+"""Where images come from: TensorFlow Datasets, packed files, or HDF5 files."""
 
 import dataclasses
 import re
@@ -18,17 +18,23 @@ Part = tuple[str, float, int | tuple[int, int]]
 class Source:
     """Where images come from: only from HDF5 files if there is a folder of them."""
 
-    data_dir: str | None = None  # of TensorFlow Datasets
+    data_dir: str | None = None  # of TensorFlow Datasets, or of packed files
     download: bool = False
     h5: Path | None = None  # of several data sets, with a subfolder for each
 
     def data(
         self, dataset: str, split: str, factor: float = 1.0, **options: Any
     ) -> Any:
-        """What `fit` takes, with the options of `rescaled`; HDF5 files as arrays."""
+        """What `fit` takes, with the options of `rescaled`.
+
+        HDF5 files are arrays; without TensorFlow all images are.
+        """
         if not self.h5:
-            where = {"data_dir": self.data_dir, "download": self.download}
-            return rescaled(dataset, split, factor, **where, **options)
+            options |= {"data_dir": self.data_dir, "download": self.download}
+            if has_tensorflow():
+                return rescaled(dataset, split, factor, **options)
+            options.pop("batch_size", None)
+            return rescaled_arrays(dataset, split, factor, **options)
         canvas, limit = options.get("canvas"), options.get("limit")
         return from_h5(self.folder(dataset), dataset, split, factor, canvas, limit)
 
@@ -48,7 +54,7 @@ class Source:
     def batches(self, *which: Any, batch_size: int, **options: Any) -> Iterable[tuple]:
         """The same, batch by batch."""
         data = self.data(*which, batch_size=batch_size, **options)
-        if not self.h5:
+        if not isinstance(data, tuple):
             return data
         starts = range(0, len(data[1]), batch_size)
         return (tuple(array[s : s + batch_size] for array in data) for s in starts)
@@ -61,6 +67,14 @@ class Source:
             return "TensorFlow Datasets or scikit-learn"
         files = h5_files(self.folder(dataset))
         return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
+
+
+def has_tensorflow() -> bool:
+    try:
+        import tensorflow  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def h5_files(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from keras_gdrn.data._h5 import read_h5
 from keras_gdrn.data._imresize import imresize, rescale
 from keras_gdrn.data._load import original_arrays
 from keras_gdrn.data._mnist_scale import mnist_scale
+from keras_gdrn.data._packed import pack
 from keras_gdrn.data._read_image import read_image
 from keras_gdrn.data._rescaled import rescaled, rescaled_arrays
 from keras_gdrn.data._scenes import (
@@ -35,6 +36,7 @@ __all__ = [
     "imresize",
     "mnist_scale",
     "original_arrays",
+    "pack",
     "random_scenes",
     "read_h5",
     "read_image",

@@ -28,7 +28,7 @@ def rescaled_arrays(
     """The images and labels of `rescaled`, in the same order, as NumPy arrays.
 
     For any backend. The images must fit in memory: a test set of CIFAR-10 takes 0.5 GB,
-    one of STL-10 1.6 GB. The digits need no TensorFlow.
+    one of STL-10 1.6 GB. The digits need no TensorFlow, nor do files of `pack`.
 
     Args:
         name, split, factor, canvas, limit, data_dir, download: As for `rescaled`.
@@ -88,8 +88,8 @@ def rescaled(
             with its own seed.)
         seed: Random seed of the shuffling. The same seed gives the same orders.
         limit: Take only the first `limit` images, which are of mixed classes.
-        data_dir: Directory of TensorFlow Datasets. Defaults to the environment
-            variable TFDS_DATA_DIR, then to `~/tensorflow_datasets`.
+        data_dir: Directory of TensorFlow Datasets, or of a file of `pack`. Defaults to
+            the environment variable TFDS_DATA_DIR, then to `~/tensorflow_datasets`.
         download: Whether to download and prepare the data if they are missing.
 
     Returns:

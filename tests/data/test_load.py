@@ -11,7 +11,7 @@ import pytest
 
 from keras_gdrn.data import DATASETS, original_arrays, rescaled
 from keras_gdrn.data._datasets import Slice
-from keras_gdrn.data._load import prepared_directory
+from keras_gdrn.data._tfds import prepared_directory
 
 
 def write_version(*parts) -> Path:

@@ -189,8 +189,10 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_files_are_enough_where_there_is_no_tensorflow(tmp_path, files):
-    command = "cifar10_max_pretrained", *SMOKE, "--h5", files, "--out", tmp_path
+@pytest.mark.parametrize("from_files", [True, False])
+def test_runs_where_there_is_no_tensorflow(tmp_path, files, from_files):
+    images = ("--h5", files) if from_files else ()
+    command = "cifar10_max_pretrained", *SMOKE, *images, "--out", tmp_path
     without.run(without.TENSORFLOW, "examples/paper/reproduce.py", *command)
     record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert record["environment"]["backend"] == "jax"
