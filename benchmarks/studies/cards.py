@@ -8,7 +8,7 @@ import keras
 
 
 def origin() -> dict[str, Any]:
-    """The date and the environment of training a network."""
+    """The date and the environment of training and testing a network."""
     backend = keras.backend.backend()
     environment = {
         "keras": keras.__version__,
@@ -17,4 +17,5 @@ def origin() -> dict[str, Any]:
         # Keras lists none on PyTorch.
         "devices": keras.distribution.list_devices() if backend != "torch" else None,
     }
-    return {"date": datetime.date.today().isoformat(), "environment": environment}
+    today = datetime.date.today().isoformat()
+    return {"date": today, "test_date": today, "environment": environment}

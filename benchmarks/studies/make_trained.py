@@ -86,6 +86,7 @@ def main() -> None:
         shift_images=moved,
         limits=LIMITS[name],
         date=record["date"],
+        test_date=record["date"],
         environment=record["environment"],
         images=f"{'gray' if channels == 1 else 'RGB'} images of {height}×{width} "
         "pixels, the object in the center, with values of 0 to 1 or 0 to 255; of other "

@@ -10,6 +10,7 @@ images is that of its card.
 
 import argparse
 import dataclasses
+import datetime
 import os
 from functools import partial
 from pathlib import Path
@@ -83,6 +84,7 @@ def main() -> None:
             test_images=images,
             shift_accuracy=by_shift,
             shift_images=moved,
+            test_date=datetime.date.today().isoformat(),
         )
         print(card.markdown(name))
         if not options.dry_run:

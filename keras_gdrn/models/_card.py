@@ -29,6 +29,7 @@ class Card:
         shift_images: Number of test images at each shift.
         limits: What the network is not good for.
         date, environment: When it was trained, on which processor, with which versions.
+        test_date: When the accuracies were measured.
         class_names, images, parameters, sha256: Names of the classes, images in
             words, number of trained parameters and checksum of the weights file.
             `save_to_preset` fills these in.
@@ -45,6 +46,7 @@ class Card:
     limits: str = ""
     date: str = ""
     environment: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    test_date: str = ""
     class_names: tuple[str, ...] = ()
     images: str = ""
     parameters: int | None = None
@@ -62,6 +64,7 @@ class Card:
             "Classes": ", ".join(self.class_names),
             "Data": self.data,
             "Trained by": f"`{self.command}`" if self.command else "",
+            "Tested on": self.test_date,
             "Parameters": self.parameters,
             "Limits": self.limits,
         }
