@@ -2,7 +2,9 @@
 
 # ruff: noqa: E501
 import importlib.util
+import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,6 +78,36 @@ def test_the_bound_is_the_longest_of_launch_memory_and_arithmetic(program):
     assert seconds(program.BANDWIDTH, 1) == 1
     assert seconds(1, program.PEAK["bf16"]) == 1
     assert seconds(1, program.PEAK["bf16"], "f32", times=3) == 6
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None, reason="networks are traced by JAX"
+)
+def test_counts_are_printed_and_recorded(gpu, tmp_path, monkeypatch, capsys):
+    """Of the program above, as if XLA had made it of the network."""
+    bound, name = gpu("bound"), "anywhere, density 1"
+    made, record = [], tmp_path / "gpu" / "bound.json"
+
+    def step(model, batch):
+        made.append((model.get_layer("scale_channels").plan.groups, batch))
+        return SimpleNamespace(as_text=lambda: PROGRAM), 1.0, 2.0
+
+    monkeypatch.setattr(bound, "training_step", step)
+    monkeypatch.setattr(bound, "ROOT", tmp_path)
+    monkeypatch.setattr(bound, "RECORD", record)
+    command = ["bound.py", "--only", name, "--largest", "1", "--record"]
+    monkeypatch.setattr("sys.argv", command)
+    bound.main()
+    (groups, batch), text = made[0], capsys.readouterr().out
+    assert (len(groups), batch) == (3, 24)  # six scale channels
+    assert f"{name}, 24 images: 8 kernels" in text and "DIFFERS" not in text
+    assert "product, gemm fusion" in text or "copy" in text
+    counts = json.loads(record.read_text(encoding="utf-8"))["counts"][name]
+    assert counts["kernels"] == 8
+    wrong = record.read_text(encoding="utf-8").replace('"kernels": 8', '"kernels": 7')
+    record.write_text(wrong, encoding="utf-8")
+    bound.main()
+    assert "DIFFERS" in capsys.readouterr().out
 
 
 def test_another_text_is_refused(program):
