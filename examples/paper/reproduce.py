@@ -142,6 +142,8 @@ def chosen(name: str, options: argparse.Namespace) -> Experiment:
     experiment = within(EXPERIMENTS[name], options.budget)
     given = vars(options)
     changes = {field: given[field] for field in FIELDS if field in given}
+    if "widths" in changes:
+        changes["widths"] = tuple(changes["widths"])
     if options.canvas:
         channels = experiment.network.input_shape[-1]
         changes["input_shape"] = (options.canvas, options.canvas, channels)

@@ -110,7 +110,8 @@ def test_options_replace_what_the_budget_says(
 ):
     module.run = mock.Mock()
     monkeypatch.setattr(module.Source, "look_up", lambda *_: "")
-    monkeypatch.setattr(module, "cost", lambda experiment: "2 h here")
+    # The estimate is cached by network.
+    monkeypatch.setattr(module, "cost", lambda of: f"{hash(of.network) % 9} h here")
     others = "--head-initializer he_uniform --density pixels --canvas 28 --widths 4 6 6"
     others += " --batch-size 5"
     command = f"mnist --out run --receptive-field {extent} {others}"
