@@ -21,7 +21,6 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import contenders

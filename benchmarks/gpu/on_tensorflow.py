@@ -19,7 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 os.environ["KERAS_BACKEND"] = "tensorflow"
 sys.path.append(str(Path(__file__).parents[1]))  # contenders, measure
 

@@ -192,9 +192,12 @@ def _convolution(one: _Instruction, shapes: dict) -> tuple[int, str]:
     if not taps or not inputs:
         return 0, ""
     dtype, sizes = _arrays(shapes[one.operands[0]])[0]
-    outputs = math.prod(_arrays(one.shape)[0][1])
+    # The gradient of a kernel is of the kernel's shape, from inputs and gradients.
+    of_kernel = one.attribute(r'custom_call_target="([^"]+)"').endswith("Filter")
+    outputs = _arrays(shapes[one.operands[1]] if of_kernel else one.shape)[0][1]
     depth = sizes[inputs.index("f")]
-    return 2 * outputs * depth * math.prod(map(int, taps.split("x"))), dtype
+    taps = math.prod(map(int, taps.split("x")))
+    return 2 * math.prod(outputs) * depth * taps, dtype
 
 
 def by(found: list[Kernel], attribute: str) -> list[tuple[str, list[Kernel]]]:

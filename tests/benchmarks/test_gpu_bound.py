@@ -69,6 +69,25 @@ def test_bytes_and_operations_of_each_kernel(program):
     assert (copy.kind, copy.times) == ("copy", 5)
 
 
+def test_three_convolutions_of_a_training_step_cost_the_same(program):
+    """Forward, and the gradients in maps and in the kernel: by their operands."""
+    line = (
+        "  %{name} = ({result}, u8[0]{{0}}) custom-call({operands}), window={{size=3x3"
+        '{pad}}}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$conv{name}"\n'
+    )
+    shapes = {"x": "f32[2,9,9,3]{3,2,1,0}", "y": "f32[2,9,9,4]{3,2,1,0}"}
+    shapes["w"] = "f32[4,3,3,3]{3,2,1,0}"
+    kinds = {"Forward": "xwy", "BackwardInput": "ywx", "BackwardFilter": "xyw"}
+    text = "ENTRY %main () -> () {\n" + "".join(
+        f"  %{name} = {shape} parameter(0)\n" for name, shape in shapes.items()
+    )
+    for name, (a, b, result) in kinds.items():
+        found = {"result": shapes[result], "operands": f"%{a}, %{b}"}
+        text += line.format(name=name, pad=" pad=1_1x1_1", **found)
+    counted = [kernel.operations for kernel in program.kernels(text + "}\n")]
+    assert counted == [2 * (2 * 9 * 9) * 9 * 3 * 4] * 3
+
+
 def test_the_bound_is_the_longest_of_launch_memory_and_arithmetic(program):
     def seconds(moved, operations, dtype="bf16", times=1):
         kernel = program.Kernel("", "", "", moved, operations, dtype, times)
