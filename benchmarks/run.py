@@ -99,6 +99,8 @@ def record(ratio: dict[str, float], reference: list[float], arguments) -> None:
     """Writes ratios to the first network, and what else tells how they came about."""
     options = ("preset", "batch", "inference", "xla", "repeats")
     row = {name: getattr(arguments, name) for name in options}
+    # As TensorFlow decides by the CPU, unless it is told.
+    row["onednn"] = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default") == "1"
     row |= {"ratios": ratio, "seconds": round(float(np.median(reference)), 3)}
     row |= {"machine": machine(), "date": datetime.date.today().isoformat()}
     arguments.record.parent.mkdir(parents=True, exist_ok=True)

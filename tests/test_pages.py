@@ -132,7 +132,7 @@ def test_a_recipe_for_plain_keras():
 
 def test_several_devices(tmp_path, monkeypatch):
     """That on JAX needs a process of its own: see tests/training/_distribution.py."""
-    by_fit, on_tensorflow, _ = code("docs/devices")
+    by_fit, on_tensorflow, *_ = code("docs/devices")
     names = dict(zip(("images", "labels"), random_images(8, (40, 40, 1)), strict=True))
     exec(on_tensorflow.replace('("digits")', '("digits", widths=(4,))'), names)
     assert len(names["model"].history.epoch) == 1

@@ -12,8 +12,9 @@ change that moves more bytes is seen: a row that differs from the record is mark
 
 The program does not tell what stays in the cache between kernels, which makes a step
 faster, nor which algorithms the libraries choose on the machine, nor whether kernels
-reach the peak. Two steps were once timed on an H100: 6.2 ms of bound took 9.6 ms (one
-pass of the 3×3 ResNet), 43.7 ms took 35.9 (six scale channels before grids).
+reach the peak. Two steps were once timed on an H100: 7.0 ms of bound took 9.6 ms (one
+pass of the 3×3 ResNet), 43.7 ms took 35.9 (six scale channels before grids, counted
+without the arithmetic of gradients in kernels).
 
 It needs JAX' compiler for GPUs, 5.6 GB, best in an environment of its own:
 `pip install "jax[cuda12]" --editable .`.

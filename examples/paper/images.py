@@ -64,7 +64,7 @@ class Source:
         for split, factor, canvas in parts:
             self.data(dataset, split, factor, canvas=canvas, limit=1)
         if not self.h5:
-            return "TensorFlow Datasets or scikit-learn"
+            return "TensorFlow Datasets or scikit-learn"  # packed or not
         files = h5_files(self.folder(dataset))
         return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
 

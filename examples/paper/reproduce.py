@@ -11,8 +11,8 @@ interruption, the same command resumes. `--figure` runs or resumes the experimen
 figure and draws it to `runs/<figure>-<budget>.png`, with a table; stages that runs
 share are trained once. `--collect` prints a table of several runs by their folders,
 with `--seeds` means and standard deviations; `--out curves.png` draws the curves. Where
-time is limited, `timeout 20m python examples/paper/reproduce.py …` stops it; one minute
-is lost with `--checkpoint-minutes 1`.
+time is limited, `timeout 20m python examples/paper/reproduce.py …` stops it after the
+present step of a training, and nothing is lost.
 
 `--budget`: `smoke` shows that it runs, in seconds, on scikit-learn's digits; `small`
 takes minutes to hours on two CPU cores, with narrower networks and fewer images and
@@ -20,9 +20,10 @@ epochs (see budgets.py); `medium` trains and tests these networks on all images;
 has more parameters and epochs on CIFAR-10; `full` is the paper's setting, and `fast`
 the same on grids.
 
-Images come from TensorFlow Datasets or, with `--h5 FOLDER`, from HDF5 files such as the
-authors', of several data sets with a subfolder for each: FOLDER/cifar10. All are
-looked up before any training.
+Images come from TensorFlow Datasets, from files of `keras_gdrn.data.pack` in
+`--data-dir` or, with `--h5 FOLDER`, from HDF5 files such as the authors', of several
+data sets with a subfolder for each: FOLDER/cifar10. All are looked up before any
+training.
 
 Options for the network replace those of the budget. `--start-from RUN` reuses the first
 stage of another run.
@@ -166,7 +167,7 @@ def parse() -> argparse.Namespace:
     add("--budget", choices=BUDGETS, default="small")
     add("--out", type=Path, help="folder of the run; of a figure, that of all its runs")
     add("--seed", type=int, default=0)
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--download", **flag, help="download the data if needed")
     add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
     add("--start-from", type=Path, metavar="RUN", help="reuse its first stage")

@@ -21,7 +21,7 @@ def pack(
     """Writes the published images of a data set to one file.
 
     `original_arrays` and `rescaled_arrays` with `data_dir=folder` read it without
-    TensorFlow, on another machine too. Images stay compressed: CIFAR-10 has 58 MB.
+    TensorFlow, on another machine too. Images stay compressed as they are stored.
 
     Args:
         name: A key of `DATASETS`. (The digits need no file.)

@@ -98,7 +98,7 @@ def rescaled(
 
     Raises:
         ValueError: If an argument is out of its range.
-        FileNotFoundError: At once, if the data have not been prepared.
+        FileNotFoundError: At once, if the data have neither been prepared nor packed.
 
     Guarantee: the elements equal those of `rescaled_arrays` to 1e-6.
 

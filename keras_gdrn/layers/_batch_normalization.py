@@ -53,8 +53,8 @@ def fuses(normalization, x) -> bool:
 def _fused(normalization, maps: list) -> tuple[list, Any, Any]:
     """All positions in one row, by TensorFlow's operation.
 
-    Several operations over whole maps take about four times as long. On other backends
-    the row would be two more copies of the maps, and save nothing.
+    Several operations over whole maps take longer. On other backends the row would be
+    two more copies of the maps, and save nothing.
     """
     import tensorflow as tf
 

@@ -60,8 +60,8 @@ class Plan:
         """Groups scale channels that are evaluated in one batch.
 
         With windows these are all. Without, on a GPU, neighbors share the grid of the
-        finest one if this adds at most a sixth to all points: operations cost time
-        there, and points on a CPU.
+        finest one if this adds at most a sixth to all points: time grows with the
+        number of operations there, and on a CPU with that of the points.
         """
         groups = list(self.per_scale)
         if not (computes_on_gpu() and all(map(self._ignores_padding, self.calls))):

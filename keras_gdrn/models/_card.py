@@ -64,7 +64,7 @@ class Card:
             "Classes": ", ".join(self.class_names),
             "Data": self.data,
             "Trained by": f"`{self.command}`" if self.command else "",
-            "Tested on": self.test_date,
+            "Date of the test": self.test_date,
             "Parameters": self.parameters,
             "Limits": self.limits,
         }

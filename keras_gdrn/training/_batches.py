@@ -27,7 +27,7 @@ from keras_gdrn.training._sources import (
 
 Batch = tuple[np.ndarray, ...]
 
-WORKERS = min(8, os.cpu_count() or 1)  # threads, where there is no `tf.data`
+WORKERS = min(32, os.cpu_count() or 1)  # threads, where there is no `tf.data`
 
 
 class Batches:

@@ -1,8 +1,11 @@
 """The callback that seeds, logs and saves a run."""
 
+import contextlib
 import dataclasses
+import signal
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,24 @@ class Run(keras.callbacks.Callback):
 
     def __post_init__(self):
         super().__init__()
+        self.terminated = False
+
+    @contextlib.contextmanager
+    def saved_when_terminated(self) -> Iterator[None]:
+        """On SIGTERM, the step is completed and saved before the process exits."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if self.folder is None or not is_main:  # others cannot receive signals
+            yield
+            return
+
+        def terminate(*_):
+            self.terminated = True
+
+        before = signal.signal(signal.SIGTERM, terminate)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     def on_train_begin(self, logs=None):
         self.saved = time.perf_counter()
@@ -44,8 +65,11 @@ class Run(keras.callbacks.Callback):
     # Not at the end of a batch: Keras would wait for the losses of each.
     def on_train_batch_begin(self, batch, logs=None):
         is_late = time.perf_counter() - self.saved >= 60 * self.minutes
-        if batch and is_late and self.folder and self._is_finite({}):
+        is_due = batch and (is_late or self.terminated)
+        if is_due and self.folder and self._is_finite({}):
             self._save(self.epoch * self.steps + self.skipped + batch)
+        if self.terminated:
+            raise SystemExit(128 + signal.SIGTERM)
 
     def on_epoch_end(self, epoch, logs=None):
         logs = {} if logs is None else logs

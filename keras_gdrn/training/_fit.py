@@ -41,11 +41,13 @@ def fit(
     """Compile a classifier and train it by a recipe.
 
     With a folder `out`, each epoch ends with a row in `log.csv` and a checkpoint of the
-    weights and the optimizer; long epochs also have checkpoints in between. After any
-    interruption, the same call resumes from the last checkpoint. The result is that of
-    a run without interruption, bit by bit where the backend is deterministic. The call
-    returns at once if all epochs are done, or if a callback such as `EarlyStopping` has
-    stopped the training; the model then has the weights that the callback left.
+    weights and the optimizer; long epochs also have checkpoints in between. On SIGTERM,
+    as of `timeout 20m` or a cluster's scheduler, one is written before the process
+    exits. After any interruption, the same call resumes from the last checkpoint. The
+    result is that of a run without interruption, bit by bit where the backend is
+    deterministic. The call returns at once if all epochs are done, or if a callback
+    such as `EarlyStopping` has stopped the training; the model then has the weights
+    that the callback left.
 
     For mixed precision, build the model under
     `keras.config.set_dtype_policy("mixed_bfloat16")`. For several GPUs, build it and
@@ -125,6 +127,7 @@ def fit(
         run = Run(seed, batches.steps, state, folder, checkpoint_minutes, check_finite)
         options["callbacks"] = [run, *others]
         if not state.stopped and state.step < recipe.epochs * batches.steps:
+            held.enter_context(run.saved_when_terminated())
             _train(model, batches, state.step, recipe.epochs, options)
             run.finish()
     return _checkpoint.history(state.rows)

@@ -2,11 +2,13 @@
 
 import dataclasses
 import multiprocessing
+import os
 import signal
 import time
 from pathlib import Path
 
 import h5py
+import keras
 import numpy as np
 import pytest
 
@@ -43,6 +45,28 @@ def train_and_kill(epochs: int, folder: Path, checkpoints: int, seconds: float) 
 def written(folder: Path) -> int:
     file = folder / CHECKPOINT
     return file.stat().st_mtime_ns if file.exists() else 0
+
+
+class Terminating(keras.callbacks.Callback):
+    """Terminates the process in the second of three steps of the first epoch."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_terminated_after_the_present_step(tmp_path):
+    """As by `timeout`: no checkpoint was due, and nothing is lost."""
+    options = {"callbacks": [Terminating()]}
+    process = FORKED.Process(target=train, args=(2, tmp_path), kwargs=options)
+    process.start()
+    process.join()
+    assert process.exitcode == 128 + signal.SIGTERM
+    with h5py.File(tmp_path / CHECKPOINT) as file:
+        assert file["state_of_run/step"][()] == 2
+    (whole, _), (resumed, found) = train(2), train(2, tmp_path, seed=1)
+    assert found.epoch == [0, 1]
+    assert_same_weights(resumed, whole)
 
 
 # While it starts, between checkpoints, and while it writes one.
