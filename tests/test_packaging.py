@@ -46,8 +46,8 @@ def test_what_is_imported_is_required_and_the_reverse():
     found -= sys.stdlib_module_names | {"keras_gdrn"}
     extras, needed = PROJECT["optional-dependencies"], PROJECT["dependencies"]
     known = required(needed + extras["viz"] + extras["ray"])
-    # Who has JAX as backend, or uploads to Hugging Face, has installed these.
-    assert found - {"jax", "huggingface_hub"} <= known
+    # Who has another backend, or uploads to Hugging Face, has installed these.
+    assert found - {"jax", "torch", "huggingface_hub"} <= known
     assert required(needed) - NOT_IMPORTED <= found
 
 
