@@ -11,6 +11,9 @@ from packaging.version import Version
 # wait for one another make them a hundred times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# Commands that tests import turn oneDNN on for processes that start later: their
+# results would differ from those of this one.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 # On JAX the tests spend their time in compiling: every operation for every shape.
 # (At level 0, XLA on CPU makes NaN of a gradient that is finite at all other levels.)
 os.environ.setdefault(
