@@ -12,7 +12,6 @@ from sklearn.datasets import load_sample_images
 
 from keras_gdrn.data import DATASETS, imresize, rescaled_arrays
 from keras_gdrn.models import (
-    architecture,
     from_preset,
     gauss_der_resnet,
     list_presets,
@@ -43,9 +42,12 @@ def network_and_images(options):
         images = photographs(options.images)
         return random_network(images, name == "neutral"), lambda _: (images, None)
     if name in list_presets():
-        # Without its check of values, which magnified edges may exceed.
-        dataset, model, canvas = name, architecture(name), None
-        model.set_weights(from_preset(name).get_weights())
+        dataset, canvas, preset = name, None, from_preset(name)
+        scores = image = keras.Input(preset.input_shape[1:])
+        # Without the check of values, which magnified edges may exceed.
+        for layer in preset.layers[2:]:
+            scores = layer(scores)
+        model = keras.Model(image, scores)
     else:
         text = (Path(name) / "results.json").read_text(encoding="utf-8")
         experiment = json.loads(text)["experiment"]
