@@ -120,7 +120,7 @@ def look_inside() -> None:
 
 def by_the_page() -> None:
     """As docs/devices.md has it for JAX, by `model.fit`."""
-    *_, on_jax = code("docs/devices")
+    _, _, on_jax, *_ = code("docs/devices")
     small = on_jax.replace('("digits")', '("digits", widths=(4,), sigma0=(1.0, 2.0))')
     names = {"images": np.ones((8, 40, 40, 1)), "labels": np.arange(8)}
     exec(small.replace("=32", "=8"), names)
