@@ -46,6 +46,7 @@ class Run(keras.callbacks.Callback):
             yield
         finally:
             signal.signal(signal.SIGTERM, before)
+        self._exit_if_terminated()  # in the last step
 
     def on_train_begin(self, logs=None):
         self.saved = time.perf_counter()
@@ -68,6 +69,9 @@ class Run(keras.callbacks.Callback):
         is_due = batch and (is_late or self.terminated)
         if is_due and self.folder and self._is_finite({}):
             self._save(self.epoch * self.steps + self.skipped + batch)
+        self._exit_if_terminated()
+
+    def _exit_if_terminated(self) -> None:
         if self.terminated:
             raise SystemExit(128 + signal.SIGTERM)
 

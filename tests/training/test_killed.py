@@ -48,24 +48,29 @@ def written(folder: Path) -> int:
 
 
 class Terminating(keras.callbacks.Callback):
-    """Terminates the process in the second of three steps of the first epoch."""
+    """Terminates the process in one of three steps of the first epoch."""
+
+    def __init__(self, step: int):
+        super().__init__()
+        self.step = step
 
     def on_train_batch_end(self, batch, logs=None):
-        if batch == 1:
+        if batch + 1 == self.step:
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_terminated_after_the_present_step(tmp_path):
+@pytest.mark.parametrize(("step", "epochs"), [(2, 2), (3, 1)])
+def test_terminated_after_the_present_step(tmp_path, step, epochs):
     """As by `timeout`: no checkpoint was due, and nothing is lost."""
-    options = {"callbacks": [Terminating()]}
-    process = FORKED.Process(target=train, args=(2, tmp_path), kwargs=options)
+    options = {"callbacks": [Terminating(step)]}
+    process = FORKED.Process(target=train, args=(epochs, tmp_path), kwargs=options)
     process.start()
     process.join()
     assert process.exitcode == 128 + signal.SIGTERM
     with h5py.File(tmp_path / CHECKPOINT) as file:
-        assert file["state_of_run/step"][()] == 2
-    (whole, _), (resumed, found) = train(2), train(2, tmp_path, seed=1)
-    assert found.epoch == [0, 1]
+        assert file["state_of_run/step"][()] == step
+    (whole, _), (resumed, found) = train(epochs), train(epochs, tmp_path, seed=1)
+    assert found.epoch == list(range(epochs))
     assert_same_weights(resumed, whole)
 
 
