@@ -2,6 +2,7 @@
 
     python benchmarks/studies/anywhere.py digits
     python benchmarks/studies/anywhere.py cifar10 --selection center --density 1
+    python benchmarks/studies/anywhere.py cifar10_anywhere --sigma0 0.5 1 2
 
 Continues the training with the spatial maximum in place of the center, or with
 `--selection center` as it was: first one scale channel, then all of them on some of the
@@ -14,6 +15,7 @@ an interruption, the same command resumes.
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -21,7 +23,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any 
 
 import keras
 from cards import origin
-from trained import SHIFTS, tested
+from trained import NAMES, SHIFTS, tested
 
 from keras_gdrn.commands import errors_in_one_line, positive
 from keras_gdrn.data import DATASETS, SIZE_FACTORS, rescaled
@@ -36,24 +38,18 @@ from keras_gdrn.models import (
 from keras_gdrn.training import RECIPES, Augmentation, Recipe, Stage, train_in_stages
 from keras_gdrn.visualization import markdown_table, size_label
 
-AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
+AUGMENTATION = {"cifar10": replace(RECIPES["rescaled_cifar10"].augmentation, blur=1.0)}
 
 
 def trained(options) -> keras.Model:
     """Trained with one scale channel, then with all on fewer images."""
-    model = from_preset(
-        options.name,
-        spatial_selection=options.selection,
-        density=options.density,
-        receptive_field=options.receptive_field,
-        dtype=options.dtype,
-    )
+    model = from_preset(options.name, **options.changed, dtype=options.dtype)
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
     side = options.canvas or shape[0]
     shape = side, side, shape[-1]
 
     def recipe(epochs: int, rate: float) -> Recipe:
-        augmentation = AUGMENTATION.get(options.name, Augmentation())
+        augmentation = AUGMENTATION.get(options.data, Augmentation())
         return Recipe(
             epochs, options.batch_size, learning_rate=rate, augmentation=augmentation
         )
@@ -61,7 +57,7 @@ def trained(options) -> keras.Model:
     def images(stage: Stage):
         limit = options.joint_limit if stage is stages[-1] else options.limit
         where = {"canvas": side, "data_dir": options.data_dir}
-        return rescaled(options.name, "train+validation", limit=limit, **where)
+        return rescaled(options.data, "train+validation", limit=limit, **where)
 
     rate = options.learning_rate
     joint = recipe(options.joint_epochs, rate / 2)
@@ -76,7 +72,7 @@ def trained(options) -> keras.Model:
 def save(
     model: keras.Model, by_size: dict, by_shift: dict, count: int, options
 ) -> Path:
-    info, before = DATASETS[options.name], list_presets()[options.name]
+    info, before = DATASETS[options.data], list_presets()[options.name]
     size, side = info.unit * info.image_shape[0], model.input_shape[1]
     card = Card(
         data=f"{before.data}; then trained on {side}×{side} pixels",
@@ -88,7 +84,7 @@ def save(
         object_sizes=(min(SIZE_FACTORS) * size, max(SIZE_FACTORS) * size),
         shift_accuracy=by_shift,
         shift_images=count,
-        limits=f"As `{options.name}`, but that the object may be at any position."
+        limits=f"As `{options.data}`, but that the object may be at any position."
         if options.selection == "max"
         else before.limits,
         **origin(),
@@ -99,17 +95,18 @@ def save(
 
 
 def named(options) -> str:
-    return options.name + "_anywhere" * (options.selection == "max")
+    return options.data + "_anywhere" * (options.selection == "max")
 
 
 @errors_in_one_line()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add, whole = parser.add_argument, positive(int)
-    add("name", choices=("digits", "mnist", "cifar10"))
+    add("name", choices=NAMES)
     add("--selection", choices=("center", "max"), default="max")
     add("--density", type=positive(float), help="by default the preset's")
     add("--receptive-field", type=positive(float), help="by default the preset's")
+    add("--sigma0", type=positive(float), nargs="+", help="by default the preset's")
     add("--canvas", type=whole, help="side of training images; by default the preset's")
     add("--epochs", type=int, default=2, help="of one scale channel; may be 0")
     add("--joint-epochs", type=whole, default=1, help="of all channels")
@@ -123,22 +120,22 @@ def main() -> None:
     add("--data-dir", help="directory of TensorFlow Datasets")
     add("--out", type=Path, help="by default runs/<name of the result>")
     options = parser.parse_args()
-    options.density = options.density or "unchanged"
-    options.receptive_field = options.receptive_field or "unchanged"
+    options.data = options.name.removesuffix("_anywhere")
     options.out = options.out or Path("runs") / named(options)
     keras.utils.set_random_seed(options.seed)
-    changed = {"spatial_selection": options.selection, "density": options.density}
-    changed |= {"receptive_field": options.receptive_field}
+    given = ("density", "receptive_field", "sigma0")
+    changed = {name: value for name in given if (value := getattr(options, name))}
+    options.changed = changed | {"spatial_selection": options.selection}
     networks = {
         "preset": from_preset(options.name),
-        "changed": from_preset(options.name, **changed),
+        "changed": from_preset(options.name, **options.changed),
         "trained further": trained(options),
     }
-    count = min(options.test_limit, DATASETS[options.name].size("test"))
+    count = min(options.test_limit, DATASETS[options.data].size("test"))
     sizes, shifts = map(size_label, SIZE_FACTORS), (f"moved by {by}" for by in SHIFTS)
     rows = [["network", *sizes, *shifts]]
     for name, model in networks.items():
-        by_size, by_shift = tested(model, options.name, count, count, options.data_dir)
+        by_size, by_shift = tested(model, options.data, count, count, options.data_dir)
         shares = (*by_size.values(), *by_shift.values())
         rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
     folder = save(model, by_size, by_shift, count, options)

@@ -25,16 +25,10 @@ class Source:
     def data(
         self, dataset: str, split: str, factor: float = 1.0, **options: Any
     ) -> Any:
-        """What `fit` takes, with the options of `rescaled`.
-
-        HDF5 files are arrays; without TensorFlow all images are.
-        """
+        """What `fit` takes, with the options of `rescaled`; HDF5 files are arrays."""
         if not self.h5:
             options |= {"data_dir": self.data_dir, "download": self.download}
-            if has_tensorflow():
-                return rescaled(dataset, split, factor, **options)
-            options.pop("batch_size", None)
-            return rescaled_arrays(dataset, split, factor, **options)
+            return rescaled(dataset, split, factor, **options)
         canvas, limit = options.get("canvas"), options.get("limit")
         return from_h5(self.folder(dataset), dataset, split, factor, canvas, limit)
 
@@ -67,14 +61,6 @@ class Source:
             return "TensorFlow Datasets or scikit-learn"  # packed or not
         files = h5_files(self.folder(dataset))
         return [f"{file.name}, {file.stat().st_size} bytes" for file in files]
-
-
-def has_tensorflow() -> bool:
-    try:
-        import tensorflow  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def h5_files(folder: Path) -> list[Path]:

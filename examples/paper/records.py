@@ -31,6 +31,7 @@ def write_record(out: Path, record: Mapping[str, Any]) -> None:
         "command": " ".join(["python", *sys.argv]),
         "date": datetime.date.today().isoformat(),
         "environment": environment(),
+        "environments": environments(out),
     }
     text = report({record["name"]: record})
     print(f"\n{text}\n\nTable and pictures are in {out}")
@@ -118,14 +119,35 @@ def _mean_and_deviation(values: np.ndarray) -> str:
 
 def _note(record: Mapping[str, Any]) -> str:
     found = record["environment"]
+    others = [e for e in record.get("environments", ()) if e != found]
     seconds = sum(s for what, s in record["seconds"].items() if what != "in all")
-    hardware = [f"{found['cores']} cores", found["processor"], *found["gpus"]]
-    return (
-        f"- `{record['command']}`: seed {record['seed']}, {record['date']}, "
-        f"{record['parameters']:,} parameters, trained in {seconds / 60:.0f} min on "
-        f"{', '.join(hardware)}, {record['policy']}, Keras "
-        f"{found['keras']} on {found['backend']}"
-    ) + (f", maps: {record['maps']}" if "maps" in record else "")
+    parts = [
+        f"- `{record['command']}`: seed {record['seed']}, {record['date']}",
+        f"{record['parameters']:,} parameters",
+        f"trained in {seconds / 60:.0f} min on {_hardware(found)}",
+        f"{record['policy']}, {_software(found)}",
+        *(f"begun on {_hardware(e)}, {_software(e)}" for e in others),
+        *([f"maps: {record['maps']}"] if "maps" in record else []),
+    ]
+    return ", ".join(parts)
+
+
+def _hardware(of: Mapping[str, Any]) -> str:
+    return ", ".join([f"{of['cores']} cores", of["processor"], *of["gpus"]])
+
+
+def _software(of: Mapping[str, Any]) -> str:
+    return f"Keras {of['keras']} on {of['backend']}"
+
+
+def environments(out: Path) -> list[dict[str, Any]]:
+    """Where a run was trained, the present machine included."""
+    file, now = out / "environments.json", environment()
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    if now not in known:
+        known.append(now)
+        write_text(file, json.dumps(known, indent=2) + "\n")
+    return known
 
 
 def gpus(backend: str) -> list[str]:

@@ -14,7 +14,7 @@ import keras
 from experiments import Experiment, Stage
 from images import Part
 from networks import plain_resnet
-from records import write_record
+from records import environments, write_record
 
 from keras_gdrn.commands import atomic_write, save_figure
 from keras_gdrn.data import DATASETS
@@ -45,6 +45,7 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> None:
     and `devices`.
     """
     start = time.perf_counter()
+    environments(options.out)
     weights, seconds = train(experiment, options)
     results = {}
     for stage in experiment.stages:

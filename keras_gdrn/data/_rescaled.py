@@ -1,8 +1,9 @@
 """Rescaled data sets, as arrays and as a `tf.data` pipeline."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
+import keras
 import numpy as np
 
 from keras_gdrn._checks import check_canvas, check_count, check_positive
@@ -61,7 +62,7 @@ def rescaled(
     limit: int | None = None,
     data_dir: str | os.PathLike | None = None,
     download: bool = False,
-) -> "tf.data.Dataset":
+) -> Union["tf.data.Dataset", keras.utils.PyDataset]:
     """A split of a data set, with every image rescaled by one size factor.
 
     The published images are decoded once and kept in memory as they are (CIFAR-10:
@@ -94,7 +95,9 @@ def rescaled(
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (image, label):
-        `(height, width, C)` float32 in [0, 1] and `()` int32, or batches of them.
+        `(height, width, C)` float32 in [0, 1] and `()` int32, or batches of them. Where
+        TensorFlow is not installed, a `keras.utils.PyDataset` of the same batches, of
+        one image by default.
 
     Raises:
         ValueError: If an argument is out of its range.

@@ -1,12 +1,14 @@
 """Images that are read by index, so that any batch can be made at any time."""
 
 import functools
+import importlib
 import itertools
 import math
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
+import keras
 import numpy as np
 
 if TYPE_CHECKING:
@@ -64,18 +66,14 @@ def order(seed: int, epoch: int, count: int) -> np.ndarray:
 
 def as_dataset(
     source: ArraySource, batch_size: int | None, shuffle: bool, seed: int
-) -> "tf.data.Dataset":
+) -> Union["tf.data.Dataset", keras.utils.PyDataset]:
     """Batches of a source, or single images; reshuffled in each iteration if wanted.
 
     `fit` reads the attribute `source` instead, so that it can start at any batch.
     """
-    try:
-        import tensorflow as tf
-    except ImportError as error:
-        raise ImportError(
-            "A `tf.data.Dataset` needs TensorFlow: `pip install tensorflow`, or use "
-            "`rescaled_arrays` or `stir_arrays`, which do not need it"
-        ) from error
+    if not has_tensorflow():
+        return SourceBatches(source, batch_size or 1, shuffle, seed)
+    import tensorflow as tf
 
     epochs, count, size = itertools.count(), len(source), batch_size or CHUNK
 
@@ -98,6 +96,38 @@ def as_dataset(
     data = data.prefetch(tf.data.AUTOTUNE)
     data.source = source  # type: ignore[attr-defined]
     return data
+
+
+class SourceBatches(keras.utils.PyDataset):
+    """The same batches where TensorFlow is not installed."""
+
+    def __init__(self, source: ArraySource, size: int, shuffle: bool, seed: int):
+        super().__init__()
+        self.source, self.size, self.epoch = source, size, 0
+        self.order = functools.partial(order, seed, count=len(source))
+        self.shuffle = shuffle
+
+    @property
+    def num_batches(self) -> int:
+        return math.ceil(len(self.source) / self.size)
+
+    def __getitem__(self, number: int) -> tuple[np.ndarray, ...]:
+        if not 0 <= number < self.num_batches:  # which ends an iteration
+            raise IndexError(f"batch {number} of {self.num_batches}")
+        rows = slice(number * self.size, (number + 1) * self.size)
+        return self.source.take(self.order(self.epoch)[rows] if self.shuffle else rows)
+
+    def on_epoch_end(self) -> None:
+        self.epoch += 1
+
+
+def has_tensorflow() -> bool:
+    """Whether TensorFlow can be imported: `tf.data` makes the batches then."""
+    try:
+        importlib.import_module("tensorflow")
+    except ImportError:
+        return False
+    return True
 
 
 def mapped(

@@ -4,8 +4,9 @@ import csv
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
+import keras
 import numpy as np
 
 from keras_gdrn._checks import check_choice, check_count, is_integer
@@ -75,7 +76,7 @@ def stir(
     seed: int = 0,
     data_dir: str | os.PathLike | None = None,
     download: bool = False,
-) -> "tf.data.Dataset":
+) -> Union["tf.data.Dataset", keras.utils.PyDataset]:
     """Objects of chosen sizes, at any position on images of 64×64 pixels.
 
     The benchmark has each object at all 48 sizes from 17 to 64 pixels. In its scenarios
@@ -110,7 +111,9 @@ def stir(
 
     Returns:
         A `tf.data.Dataset` of known cardinality with elements (image, label):
-        `(side, side, C)` float32 in [0, 1] and `()` int32, or batches of them.
+        `(side, side, C)` float32 in [0, 1] and `()` int32, or batches of them. Where
+        TensorFlow is not installed, a `keras.utils.PyDataset` of the same batches, of
+        one image by default.
 
     Raises:
         ValueError: If an argument is out of its range, or `file` is damaged or belongs

@@ -2,7 +2,6 @@
 
 import collections
 import functools
-import importlib
 import itertools
 import math
 import os
@@ -13,7 +12,14 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_gdrn.data._source import ArraySource, generator, mapped, order, untuned
+from keras_gdrn.data._source import (
+    ArraySource,
+    generator,
+    has_tensorflow,
+    mapped,
+    order,
+    untuned,
+)
 from keras_gdrn.training._augment import NUMBERS, Augmentation, augmented
 from keras_gdrn.training._sources import (
     CHECKED,
@@ -198,12 +204,3 @@ def _prefetched(batches: Batches, first: int) -> Iterator[Batch]:
             waiting.append(pool.submit(batches.batch, number))
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
-
-
-def has_tensorflow() -> bool:
-    """Whether TensorFlow can be imported: batches are made by `tf.data` then."""
-    try:
-        importlib.import_module("tensorflow")
-    except ImportError:
-        return False
-    return True

@@ -88,8 +88,8 @@ def fit(
     Raises:
         ValueError: If an argument is invalid, for instance labels that are no classes
             of the model, or a model that was built for other devices.
-        FileExistsError: If `out` holds a run of other settings, network, precision,
-            backend or images, or has lost its checkpoint. (Data that come as batches
+        FileExistsError: If `out` holds a run of other settings, network, precision
+            or images, or has lost its checkpoint. (Data that come as batches
             are compared by their number and shapes only.)
         BlockingIOError: If another process is using `out`.
         OSError: If the checkpoint in `out` is damaged, or the disk is full.
@@ -181,7 +181,6 @@ def _settings(
         "class_weight": class_weight or {},
         "steps_per_epoch": batches.steps,
         "data": batches.source.fingerprint(),
-        "backend": keras.backend.backend(),
         "weights": [f"{w.shape}, {w.trainable}" for w in model.weights],
         "architecture": comparable_config(model),
     }

@@ -80,7 +80,7 @@ def as_source(data: Any) -> ArraySource | ItemSource | BatchStream:
         if not all(array.ndim for array in arrays):
             raise _data_error([array.shape for array in arrays])
         return ArraySource(*arrays)
-    if hasattr(data, "source") and hasattr(data, "element_spec"):  # of this package
+    if isinstance(getattr(data, "source", None), ArraySource):  # of this package
         return data.source
     if hasattr(data, "element_spec") or isinstance(data, keras.utils.PyDataset):
         return BatchStream(data)

@@ -7,6 +7,7 @@ import pytest
 
 from keras_gdrn.data import (
     DATASETS,
+    _source,
     imresize,
     original_arrays,
     rescale,
@@ -16,6 +17,7 @@ from keras_gdrn.data import (
     stir_arrays,
     stir_published,
 )
+from keras_gdrn.training._sources import as_source
 
 SOURCES = ("rescaled", "stir")
 
@@ -76,6 +78,25 @@ def test_shuffling_follows_the_seed_and_differs_between_epochs(source):
     assert pairs(*arrays) != first != second
     assert epochs(seed=1) == [first, second]
     assert epochs(seed=2)[0] != first
+
+
+@pytest.mark.parametrize("source", SOURCES, indirect=True)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_without_tensorflow_the_batches_are_the_same(source, shuffle, monkeypatch):
+    """In each epoch: a run of `fit` may begin with some and end with the others."""
+    options = {"shuffle": shuffle, "seed": 1, "batch_size": 100}
+    of_tensorflow = source[0](**options)
+    monkeypatch.setattr(_source, "has_tensorflow", lambda: False)
+    data = source[0](**options)
+    for _ in range(2):
+        pairs = zip(data, of_tensorflow.as_numpy_iterator(), strict=True)
+        for batch, expected in pairs:
+            assert_same(batch, expected)
+        data.on_epoch_end()
+    assert as_source(data).fingerprint() == as_source(of_tensorflow).fingerprint()
+    with pytest.raises(IndexError, match=r"batch 3 of [23]"):
+        data[3]
+    assert len(source[0]()[0][1]) == 1
 
 
 FUNCTIONS = {

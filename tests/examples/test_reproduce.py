@@ -191,13 +191,25 @@ def files(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("from_files", [True, False])
-def test_runs_where_there_is_no_tensorflow(tmp_path, files, from_files):
+def test_goes_on_where_there_is_no_tensorflow(
+    reproduce, paper, tmp_path, files, from_files
+):
+    """Begun on any backend. The record names both machines."""
     images = ("--h5", files) if from_files else ()
     command = "cifar10_max_pretrained", *SMOKE, *images, "--out", tmp_path
+    with first_stage_alone(paper), pytest.raises(KeyboardInterrupt):
+        reproduce(*command)
+    log = tmp_path / "first_stage/log.csv"
+    first = log.read_bytes()
     without.run(without.TENSORFLOW, "examples/paper/reproduce.py", *command)
     record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert record["environment"]["backend"] == "jax"
-    assert "tensorflow" not in record["environment"]
+    assert log.read_bytes() == first  # which was not trained again
+    before, now = record["environments"]
+    assert before["backend"] == keras.backend.backend()
+    assert now == record["environment"] and now["backend"] == "jax"
+    assert "tensorflow" not in now
+    table = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert f"Keras {now['keras']} on jax, begun on {before['cores']} cores" in table
 
 
 @pytest.mark.slow

@@ -108,6 +108,14 @@ def train_on_all_devices(folder: Path) -> None:
             fit(alone, RECIPE, TRAINING)
 
 
+def train_in(policy: str) -> None:
+    """As on one device, but for rounding, which differs."""
+    keras.config.set_dtype_policy(policy)
+    losses = [trained(*of)[1]["loss"] for of in ((1, WHOLE), (COUNT, RECIPE))]
+    keras.config.set_dtype_policy("float32")
+    np.testing.assert_allclose(*losses, rtol=2e-2)
+
+
 def look_inside() -> None:
     """Evaluation and visualization do without TensorFlow and Matplotlib."""
     model, (x, y) = gauss_der_network(), (part[:4] for part in ARRAYS)
@@ -138,6 +146,10 @@ if __name__ == "__main__":
     else:
         look_inside()
     train_on_all_devices(Path(sys.argv[1]))
+    if DEVICES > 1:
+        train_in("mixed_bfloat16")
+    if BACKEND == "tensorflow":
+        train_in("mixed_float16")  # whose optimizer scales the loss
     if BACKEND == "jax":
         by_the_page()
     unwanted = {"tensorflow", "keras_tuner", "matplotlib"} & sys.modules.keys()
