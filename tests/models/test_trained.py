@@ -80,6 +80,9 @@ def test_emoji_may_be_anywhere_and_of_any_size():
     assert np.mean(smallest.predict(small, verbose=0).argmax(-1) == labels[:18]) < 0.5
 
 
+WIDE = ARCHITECTURES["mnist"].widths  # the digits that come trained have them too
+
+
 @of_files
 @pytest.mark.parametrize("name", list_presets())
 def test_card_and_page_tell_what_is_there(name):
@@ -98,7 +101,9 @@ def test_card_and_page_tell_what_is_there(name):
         numbers = " | ".join(f"{100 * share:.1f}" for share in shares.values())
         assert f"| `{name}` | {images} | {numbers} |" in page("docs/trained")
     if name in ARCHITECTURES:
-        built, size = architecture(name), model.get_layer("preprocess").object_size
+        widths = {"widths": WIDE} if name == "digits" else {}
+        built = architecture(name, **widths)
+        size = model.get_layer("preprocess").object_size
         assert next(iter(card.accuracy)) == "0.5" and len(card.accuracy) == 9
         assert card.object_sizes == (size / 2, size * 2)
         scales = [m.get_layer("scale_channels").sigma0 for m in (model, built)]
@@ -139,7 +144,7 @@ def test_in_another_precision_it_is_as_if_built_so(digits, dtype):
     scales = cases([1.0, 2.0], [1.0])
     model = from_preset("digits", dtype=dtype, sigma0=scales)
     keras.config.set_dtype_policy(dtype)
-    built = architecture("digits", sigma0=scales)
+    built = architecture("digits", sigma0=scales, widths=WIDE)
     kept = channel_of(from_preset("digits")).get_layer("head").compute_dtype
     keras.config.set_dtype_policy("float32")
     assert kept == "float32"  # whatever the global policy
