@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
     add("--factors", type=positive(float), nargs="+", default=SIZE_FACTORS)
     add("--limit", type=count, help="test images of each size")
     add("--canvas", type=count, help="side of the images in pixels")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--download", action="store_true", help="download the data if needed")
     add("--out", type=Path, default=Path("runs/evaluate"))
     return parser.parse_args()

@@ -50,7 +50,7 @@ def parse(description: str) -> argparse.Namespace:
     add("--limit", type=count, help="number of training images")
     add("--validation-limit", type=count, default=500, help="images of each size")
     add("--canvas", type=count, help="side of the images in pixels")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--out", type=Path, help="folder of the search")
     add("--seed", type=int, default=0)
     add("--parallel", type=count, metavar="N", help="trials at the same time")

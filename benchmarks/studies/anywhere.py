@@ -117,7 +117,7 @@ def main() -> None:
     add("--test-limit", type=whole, default=500, help="test images of each size")
     add("--dtype", help="of the trained network, such as mixed_bfloat16")
     add("--seed", type=int, default=0)
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--out", type=Path, help="by default runs/<name of the result>")
     options = parser.parse_args()
     options.data = options.name.removesuffix("_anywhere")

@@ -147,7 +147,7 @@ def main() -> None:
     none = {"action": "store_const", "const": None, "default": "unchanged"}
     add("--whole-maps", dest="extent", **none, help="no windows")
     add("--pixels", dest="density", **none, help="kernels on the pixels")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     options = parser.parse_args()
     untrained = options.network in ("neutral", "random")
     if untrained and options.part == "windows":

@@ -63,7 +63,7 @@ def main() -> None:
     add("run", type=Path, metavar="RUN")
     add("name", choices=DATA, metavar="NAME")
     add("--out", type=Path, default=FOLDER)
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     options = parser.parse_args()
     name, info = options.name, DATASETS[options.name]
     record = json.loads((options.run / "results.json").read_text(encoding="utf-8"))

@@ -93,7 +93,7 @@ def main() -> None:
     add("--augment", action="store_true", help="training images in other sizes too")
     add("--validate", action="store_true", help="test on the validation split")
     add("--epochs", type=int, default=EPOCHS)
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--download", action="store_true", help="download MNIST if needed")
     add("--out", type=Path, default=Path("runs/mnist_scale"))
     options = parser.parse_args()

@@ -110,7 +110,7 @@ def main() -> None:
     add("--limit", type=count, help="training images")
     add("--test-limit", type=count, help="test images of each size")
     add("--seed", type=int, default=0)
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--out", type=Path, default=Path("runs/natural_peers"))
     options = parser.parse_args()
     rows = [["network", *map(size_label, SIZE_FACTORS), "mean", "trained on (s)"]]

@@ -2,9 +2,10 @@
 
     python benchmarks/studies/sampling.py fashion_mnist --data-dir ~/tensorflow_datasets
     python benchmarks/studies/sampling.py cifar10 --only 1/2 --seeds 0 1 2
+    python benchmarks/studies/sampling.py cifar10 --only 1/1.5 1.4/1.5 --all-images
 
 Trains a small network for each setting, "density/receptive field": first one scale
-channel, then all six on some of the images. Tests it on validation images of five
+channel on 10 000 images, then all six on 5000, or both on all images. Tests it on validation images of five
 sizes. Prints a table and adds the runs to a record in `--out`; runs that the record has
 are not repeated.
 """
@@ -29,7 +30,10 @@ from keras_gdrn.models import SIX_SCALES, gauss_der_resnet, with_input_shape
 from keras_gdrn.training import RECIPES, Augmentation, Recipe, Stage, train_in_stages
 from keras_gdrn.visualization import markdown_table, size_label
 
-SETTINGS = ("1/2.5", "0.7/2.5", "1/2", "1/1.5", "0.7/2", "2/2.5")
+SETTINGS = (
+    *("1/2.5", "0.7/2.5", "1/2", "1/1.5", "0.7/2", "2/2.5"),
+    *("0.7/1.5", "1.4/1.5", "2/1.5"),
+)
 FACTORS = (0.5, 2**-0.5, 1.0, 2**0.5, 2.0)
 # Widths, ratio, side of the training images, epochs of one channel.
 NETWORKS = {
@@ -41,7 +45,7 @@ IMAGES, JOINT_IMAGES, TEST_IMAGES = 10000, 5000, 2000
 AUGMENTATION = {"cifar10": RECIPES["rescaled_cifar10"].augmentation}
 
 
-def accuracies(name: str, density: float, field: float, seed: int, data_dir) -> list:
+def accuracies(name: str, density: float, field: float, seed: int, options) -> list:
     """Trains, and returns the validation accuracy at each size factor."""
     widths, ratio, side, epochs = NETWORKS[name]
     augmentation = AUGMENTATION.get(name, Augmentation())
@@ -62,11 +66,12 @@ def accuracies(name: str, density: float, field: float, seed: int, data_dir) -> 
         Stage("one", Recipe(epochs, 64, 0.01, augmentation=augmentation), (1.0,)),
         Stage("six", Recipe(1, 32, 0.005, augmentation=augmentation), SIX_SCALES),
     ]
-    limits = {"one": IMAGES, "six": JOINT_IMAGES}
-    where = {"data_dir": data_dir}
+    limits = {} if options.all_images else {"one": IMAGES, "six": JOINT_IMAGES}
+    where = {"data_dir": options.data_dir}
 
     def images(stage: Stage):
-        return rescaled(name, "train", canvas=side, limit=limits[stage.name], **where)
+        limit = limits.get(stage.name)
+        return rescaled(name, "train", canvas=side, limit=limit, **where)
 
     model = train_in_stages(model, stages, images, seed=seed, verbose=0)
     canvas = info.test_canvas
@@ -95,10 +100,11 @@ def main() -> None:
     add("data", choices=NETWORKS)
     add("--only", nargs="+", choices=SETTINGS, default=SETTINGS, metavar="D/Q")
     add("--seeds", nargs="+", type=int, default=[0])
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--all-images", action="store_true", help="of the training set, in both stages")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--out", type=Path, default=Path("runs/sampling"))
     options = parser.parse_args()
-    file = options.out / f"{options.data}.json"
+    file = options.out / f"{options.data}{'_all' * options.all_images}.json"
     options.out.mkdir(parents=True, exist_ok=True)
     runs = json.loads(file.read_text("utf-8")) if file.exists() else []
     done = {(run["setting"], run["seed"]) for run in runs}
@@ -107,7 +113,7 @@ def main() -> None:
             if (setting, seed) in done:
                 continue
             density, field = map(float, setting.split("/"))
-            found = accuracies(options.data, density, field, seed, options.data_dir)
+            found = accuracies(options.data, density, field, seed, options)
             run = {"setting": setting, "seed": seed, "accuracies": found, **origin()}
             runs.append(run)
             write_text(file, json.dumps(runs, indent=1) + "\n")

@@ -224,7 +224,7 @@ def main() -> None:
     add("--seed", type=int, default=0)
     add("--epochs", type=positive(int))
     add("--limit", type=positive(int), help="images of each size")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--download", action="store_true", help="download MNIST if needed")
     add("--out", type=Path, default=Path("runs/stir"))
     add("--collect", action="store_true", help="only show the runs in --out")

@@ -67,7 +67,7 @@ def main() -> None:
     add = parser.add_argument
     add("names", nargs="+", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
     add("--limit", type=positive(int), help="test images; by default the card's")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--dry-run", action="store_true", help="print the card, and leave it as it is")
     options = parser.parse_args()
     for name in options.names:

@@ -80,7 +80,7 @@ def parsed_arguments() -> argparse.Namespace:
     add("--factor", type=positive(float), default=2.0, help="size of the objects")
     add("--classes", nargs="+", help="by default the first five")
     add("--layers", nargs="+", type=positive(int), help="by default all")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--download", action="store_true", help="download the data if needed")
     add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
     add("--out", type=Path, default=Path("runs/look_inside"))

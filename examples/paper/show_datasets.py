@@ -36,7 +36,7 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--dataset", choices=list(DATASETS))
     what.add_argument("--kernels", action="store_true")
-    add("--data-dir", help="directory of TensorFlow Datasets")
+    add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--download", action="store_true", help="if needed")
     add("--h5", type=Path, metavar="FOLDER", help="read HDF5 files")
     add("--out", type=Path, default=Path("runs/datasets"))

@@ -1,6 +1,7 @@
 """The published images of a data set in one file, which needs no TensorFlow."""
 
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +67,20 @@ def read_packed(
     file: Path, slices: list[Slice], shape: tuple[int, int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Images and labels of some slices, one after the other."""
+    try:
+        return _read(file, slices, shape)
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{file} must be a file of `pack`, and undamaged: pack the data set again. "
+            f"Received: {error}"
+        ) from error
+
+
+def _read(
+    file: Path, slices: list[Slice], shape: tuple[int, int, int]
+) -> tuple[np.ndarray, np.ndarray]:
     images, labels = [np.empty((0, *shape), "uint8")], []
-    with np.load(file) as packed:
+    with file.open("rb") as opened, np.load(opened) as packed:
         for part, start, stop in slices:
             values, ends = packed[f"{part}_images"], packed[f"{part}_ends"]
             encoded = np.split(values, ends[:-1])[start:stop]

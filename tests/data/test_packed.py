@@ -66,6 +66,19 @@ def test_packed_images_are_the_published_ones(small, tmp_path, monkeypatch):
     np.testing.assert_allclose(images[:, 22:50, 22:50], test[0][:2] / 255, atol=1e-6)
 
 
+def test_a_damaged_file_is_refused(small, tmp_path):
+    """Cut off, changed, or another one."""
+    file, whole = tmp_path / "fashion_mnist.npz", io.BytesIO()
+    np.savez(whole, test_images=np.zeros(100, "uint8"))
+    content = whole.getvalue()
+    middle = len(content) // 2
+    changed = content[:150] + b"?" + content[151:]
+    for damaged in (b"", b"text", content[:middle], changed, content):
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"npz must be a file of `pack`, and und"):
+            original_arrays("fashion_mnist", "test", data_dir=tmp_path)
+
+
 @pytest.mark.slow
 def test_those_of_tensorflow_datasets(mnist_dir, tmp_path):
     """In the same order, all of them."""
