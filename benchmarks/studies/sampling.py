@@ -100,7 +100,7 @@ def main() -> None:
     add("data", choices=NETWORKS)
     add("--only", nargs="+", choices=SETTINGS, default=SETTINGS, metavar="D/Q")
     add("--seeds", nargs="+", type=int, default=[0])
-    add("--all-images", action="store_true", help="of the training set, in both stages")
+    add("--all-images", action="store_true", help="in both stages")
     add("--data-dir", help="of TensorFlow Datasets, or packed files")
     add("--out", type=Path, default=Path("runs/sampling"))
     options = parser.parse_args()
