@@ -5,9 +5,9 @@
     python benchmarks/studies/sampling.py cifar10 --only 1/1.5 1.4/1.5 --all-images
 
 Trains a small network for each setting, "density/receptive field": first one scale
-channel on 10 000 images, then all six on 5000, or both on all images. Tests it on validation images of five
-sizes. Prints a table and adds the runs to a record in `--out`; runs that the record has
-are not repeated.
+channel on 10 000 images, then all six on 5000, or both on all images. Tests it on
+validation images of five sizes. Prints a table and adds the runs to a record in
+`--out`; runs that the record has are not repeated.
 """
 
 import argparse
