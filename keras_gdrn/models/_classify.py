@@ -52,7 +52,7 @@ def classify(
             or a sequence of these, of any sizes.
         object_size: Side of the object in the image, in pixels; by default the
             object fills the shorter side of the image. A factor of two more or
-            less does not matter.
+            less costs some networks a few points.
         top: Number of classes in each prediction.
 
     Returns:
