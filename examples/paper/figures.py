@@ -120,7 +120,8 @@ def listing(budget: str) -> str:
     order = sorted(sections, key=lambda w: (w[:4] != "Sec.", w[:2] != "A.", w))
     parts = ["\n".join([what, *sections[what]]) for what in order]
     parts.append(
-        f"Epochs × images in scale channels, --budget {budget}. {EXPLANATION} Where "
+        f"Epochs × images in scale channels, --budget {budget}. {EXPLANATION} The "
+        "H100's are known for --budget full and fast. Where "
         "one channel with central selection comes first, the last layer starts with "
         "the package's weights and biases, as with He's it may lose classes."
     )

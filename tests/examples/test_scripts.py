@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import re
+import sys
 from unittest import mock
 
 import numpy as np
@@ -86,9 +87,24 @@ def test_a_look_inside(paper, main, small, tmp_path, monkeypatch):
         main(module, "model.keras", "--classes", 7, "--factor", 1, "--out", ".")
     with pytest.raises(SystemExit, match="must be from 1 to"):
         main(module, "model.keras", "--layers", 99)
-    network = module.only_layer(module.from_preset("digits"), module.ScaleChannels)
-    filters = module.filters_of(network.network, [2, 10])
-    assert list(filters) == ["2: block1.conv1", "10: head"]
+
+
+def test_as_the_paper_looks_inside(paper, monkeypatch):
+    """Objects of twice the size, where there is no mirror image, and four layers."""
+    module = paper("look_inside")
+    monkeypatch.setattr(sys, "argv", ["look_inside.py", "model.keras"])
+    assert module.parsed_arguments().factor == 2.0
+    assert module.SIGMA0 == (0.5, 1.0, 2.0)
+    of_18_layers = architecture("stl10", sigma0=(1.0,), widths=(2,) * 9)
+    network = module.only_layer(of_18_layers, module.ScaleChannels).network
+    filters = module.filters_of(network, [2, 10, 11, 17])
+    names = (
+        "2: block1.conv1",
+        "10: block5.conv1",
+        "11: block5.conv2",
+        "17: block8.conv2",
+    )
+    assert tuple(filters) == names
 
 
 def test_objects_are_read_from_perfect_scores(script):
