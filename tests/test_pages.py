@@ -137,12 +137,13 @@ def test_several_devices(tmp_path, monkeypatch):
     exec(on_tensorflow.replace('("digits")', '("digits", widths=(4,))'), names)
     assert len(names["model"].history.epoch) == 1
     monkeypatch.chdir(tmp_path)
-    name = "rescaled_cifar10_first_stage"
+    name = "rescaled_cifar10"
     brief = training.Recipe(1, 2)
     monkeypatch.setattr(training, "RECIPES", {name: brief})
     names = {"data": random_images(2, (64, 64, 3))}
-    exec(by_fit.replace('cifar10", sigma0', 'cifar10", widths=(4, 4), sigma0'), names)
-    assert (tmp_path / "runs/first").is_dir()
+    small = f'("{name}", widths=(4, 4), sigma0=(1.0,))'
+    exec(by_fit.replace(f'architecture("{name}")', f"architecture{small}"), names)
+    assert (tmp_path / "runs/cifar10").is_dir()
 
 
 def test_the_functional_model():
