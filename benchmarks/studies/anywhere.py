@@ -39,34 +39,40 @@ from keras_gdrn.training import RECIPES, Augmentation, Recipe, Stage, train_in_s
 from keras_gdrn.visualization import markdown_table, size_label
 
 AUGMENTATION = {"cifar10": replace(RECIPES["rescaled_cifar10"].augmentation, blur=1.0)}
+ONE = (1.0,)
 
 
 def trained(options) -> keras.Model:
     """Trained with one scale channel, then with all on fewer images."""
     model = from_preset(options.name, **options.changed, dtype=options.dtype)
     sigma0, shape = only_layer(model, ScaleChannels).sigma0, model.input_shape[1:]
-    side = options.canvas or shape[0]
-    shape = side, side, shape[-1]
-
-    def recipe(epochs: int, rate: float) -> Recipe:
-        augmentation = AUGMENTATION.get(options.data, Augmentation())
-        return Recipe(
-            epochs, options.batch_size, learning_rate=rate, augmentation=augmentation
-        )
 
     def images(stage: Stage):
-        limit = options.joint_limit if stage is stages[-1] else options.limit
-        where = {"canvas": side, "data_dir": options.data_dir}
+        limit = options.limit if stage.sigma0 == ONE else options.joint_limit
+        where = {"canvas": stage.input_shape[0], "data_dir": options.data_dir}
         return rescaled(options.data, "train+validation", limit=limit, **where)
 
-    rate = options.learning_rate
-    joint = recipe(options.joint_epochs, rate / 2)
-    stages = [Stage("all_channels", joint, sigma0, shape)]
-    if options.epochs:
-        one = Stage("one_channel", recipe(options.epochs, rate), (1.0,), shape)
-        stages.insert(0, one)
     out = {"out": options.out / "training", "seed": options.seed, "verbose": 2}
-    return train_in_stages(model, stages, images, **out)
+    return train_in_stages(model, stages(options, sigma0, shape), images, **out)
+
+
+def stages(options, sigma0: tuple, shape: tuple) -> list[Stage]:
+    """One scale channel on each canvas, then all channels on each."""
+    augmentation = AUGMENTATION.get(options.data, Augmentation())
+
+    def recipe(epochs: int, rate: float) -> Recipe:
+        size = options.batch_size
+        return Recipe(epochs, size, learning_rate=rate, augmentation=augmentation)
+
+    rate = options.learning_rate
+    parts = [("all_channels", recipe(options.joint_epochs, rate / 2), sigma0)]
+    if options.epochs:
+        parts.insert(0, ("one_channel", recipe(options.epochs, rate), ONE))
+    return [
+        Stage(f"{name}_{side}", own, scales, (side, side, shape[-1]))
+        for name, own, scales in parts
+        for side in options.canvas or shape[:1]
+    ]
 
 
 def save(
@@ -107,7 +113,8 @@ def main() -> None:
     add("--density", type=positive(float), help="by default the preset's")
     add("--receptive-field", type=positive(float), help="by default the preset's")
     add("--sigma0", type=positive(float), nargs="+", help="by default the preset's")
-    add("--canvas", type=whole, help="side of training images; by default the preset's")
+    text = "sides of training images, one after another; by default the preset's"
+    add("--canvas", type=whole, nargs="+", help=text)
     add("--epochs", type=int, default=2, help="of one scale channel; may be 0")
     add("--joint-epochs", type=whole, default=1, help="of all channels")
     add("--learning-rate", type=positive(float), default=0.003)
