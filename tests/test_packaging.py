@@ -117,11 +117,13 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path):
     program.write_text(
         "from keras_gdrn import data, layers, models, training, visualization\n"
         "images = data.rescaled_arrays('digits', 'train', limit=8)\n"
+        "batches = data.rescaled('digits', 'train', limit=8)\n"
         "model = models.gauss_der_resnet((40, 40, 1), 10, [2], 1.3, [1.0])\n"
-        "training.fit(model, training.Recipe(1, 8), images, verbose=0)\n"
+        "for those in (images, batches):\n"
+        "    training.fit(model, training.Recipe(1, 8), those, verbose=0)\n"
         "for line in (\n"
         "    'import keras_gdrn.tuning',\n"
-        '    \'data.rescaled("digits", "train")\',\n'
+        '    \'data.rescaled("mnist", "test", data_dir=".", download=True)\',\n'
         "    'visualization.plot_sizes({1.0: images[0][:2]})',\n"
         "):\n"
         "    try:\n"

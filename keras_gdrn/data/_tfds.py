@@ -17,8 +17,7 @@ def read_tfds(directory: Path, slices: list[Slice]) -> tuple[np.ndarray, np.ndar
 
 def read_encoded(directory: Path, part: str) -> tuple[list[bytes], np.ndarray]:
     """Images of a published part as they are stored, such as PNG; their labels."""
-    import tensorflow_datasets as tfds
-
+    tfds = _library()
     decoders = {"image": tfds.decode.SkipDecoding()}
     examples = list(_read(directory, part, decoders=decoders))
     labels = np.array([example["label"] for example in examples])
@@ -26,13 +25,23 @@ def read_encoded(directory: Path, part: str) -> tuple[list[bytes], np.ndarray]:
 
 
 def _read(directory: Path, split: str, **options: Any) -> Any:
-    import tensorflow_datasets as tfds
-
+    tfds = _library()
     # Not by name, which would need the builder's code and the network.
     builder: Any = tfds.builder_from_directory(directory)
     # One file after the other, so that the order is fixed.
     one = tfds.ReadConfig(interleave_cycle_length=1)
     return tfds.as_numpy(builder.as_dataset(split=split, read_config=one, **options))
+
+
+def _library() -> Any:
+    try:
+        import tensorflow_datasets
+    except ImportError as error:
+        raise ImportError(
+            "Published images are read by TensorFlow Datasets: `pip install tensorflow "
+            "tensorflow-datasets`, or use a file of `pack`"
+        ) from error
+    return tensorflow_datasets
 
 
 def data_root(data_dir: str | os.PathLike | None) -> Path:
@@ -51,9 +60,7 @@ def prepared_directory(
     """
     root = data_root(data_dir)
     if download and not _versions(root / source):
-        import tensorflow_datasets as tfds
-
-        tfds.builder(source, data_dir=str(root)).download_and_prepare()
+        _library().builder(source, data_dir=str(root)).download_and_prepare()
     versions = _versions(root / source)
     if not versions:
         raise FileNotFoundError(
