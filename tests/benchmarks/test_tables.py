@@ -77,9 +77,8 @@ def test_a_network_learns_to_look_elsewhere(table_of, tmp_path, monkeypatch):
     assert channel.get_layer("spatial_selection").mode == "max"
     assert channel.get_layer("head").compute_dtype == "bfloat16"
     for stage, of_one in {"one_channel": True, "all_channels": False}.items():
-        text = (tmp_path / "training" / f"{stage}_36" / "settings.json").read_text(
-            "utf-8"
-        )
+        file = tmp_path / "training" / f"{stage}_36" / "settings.json"
+        text = file.read_text(encoding="utf-8")
         scales = re.findall(r'"sigma0": \[([^]]*)\]', text)
         assert ("1.0" in map(str.strip, scales)) == of_one
         settings = json.loads(text)
