@@ -139,12 +139,15 @@ def test_gradients_of_a_trained_network(policy, tolerance):
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="it compiles gradients")
 @pytest.mark.parametrize(
-    ("policy", "tolerance"), [("mixed_bfloat16", 1.2e-2), ("mixed_float16", 1e-3)]
+    ("policy", "tolerance"), [("mixed_bfloat16", 1e-2), ("mixed_float16", 6.2e-4)]
 )
 def test_gradients_of_a_trained_network_with_the_same_units(
     policy, tolerance, monkeypatch
 ):
-    """Most of the error above is of units that rounding turns on or off."""
+    """Most of the error above is of units that rounding turns on or off.
+
+    Were what is smoothed rounded before the differences, float16 would be off by 7e-4.
+    """
     relu = sys.modules[keras.activations.relu.__module__].ReLU
     on = []
 
