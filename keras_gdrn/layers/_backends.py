@@ -49,7 +49,7 @@ def maximum(x, axis: int | tuple[int, ...]):
 def computes_on_gpu() -> bool:
     """Whether the backend has a GPU."""
     if keras.backend.backend() == "torch":
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         return torch.cuda.is_available()
     return not keras.distribution.list_devices()[0].startswith("cpu")
