@@ -5,7 +5,7 @@ same on grids, one for each scale. The others are smaller.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from experiments import Experiment, Stage
@@ -109,11 +109,11 @@ def with_network(experiment: Experiment, **changes) -> Experiment:
     return replace(experiment, network=replace(experiment.network, **changes))
 
 
-def with_batch_size(experiment: Experiment, size: int) -> Experiment:
-    """The experiment with batches of this size in all stages."""
+def with_recipes(experiment: Experiment, changes: Sequence[dict]) -> Experiment:
+    """The experiment with these changes of its stages' recipes."""
     stages = (
-        replace(stage, recipe=replace(stage.recipe, batch_size=size))
-        for stage in experiment.stages
+        replace(stage, recipe=replace(stage.recipe, **changed))
+        for stage, changed in zip(experiment.stages, changes, strict=True)
     )
     return replace(experiment, stages=tuple(stages))
 

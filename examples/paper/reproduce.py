@@ -41,7 +41,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 import keras
-from budgets import BUDGETS, with_batch_size, with_network, within
+from budgets import BUDGETS, with_network, with_recipes, within
 from cost import EXPLANATION, cost
 from experiments import EXPERIMENTS, Experiment
 from figures import FIGURES, draw, listing
@@ -125,8 +125,8 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
         print(f"{name}, in {out}")
         if options.budget != "smoke":
             print(f"About {cost(experiment)}. {EXPLANATION}", flush=True)
-        if options.batch_size:
-            print("With --batch-size, this training departs from the paper's.")
+        if options.batch_size or options.epochs:
+            print("With --batch-size or --epochs, it departs from the paper's training.")
         run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
 
 
@@ -148,9 +148,22 @@ def chosen(name: str, options: argparse.Namespace) -> Experiment:
     if options.canvas:
         channels = experiment.network.input_shape[-1]
         changes["input_shape"] = (options.canvas, options.canvas, channels)
-    if options.batch_size:
-        experiment = with_batch_size(experiment, options.batch_size)
+    experiment = with_recipes(experiment, recipe_changes(experiment, options))
     return with_network(experiment, **changes)
+
+
+def recipe_changes(experiment: Experiment, options: argparse.Namespace) -> list[dict]:
+    """What the options change in the recipe of each stage."""
+    stages, size = experiment.stages, options.batch_size
+    if options.epochs and len(options.epochs) != len(stages):
+        names = " and ".join(stage.name for stage in stages)
+        raise ValueError(
+            f"--epochs needs one number for each stage of {options.name}: {names}. "
+            f"Received: {' '.join(map(str, options.epochs))}"
+        )
+    of_all = {"batch_size": size} if size else {}
+    epochs = options.epochs or [stage.recipe.epochs for stage in stages]
+    return [{"epochs": number, **of_all} for number in epochs]
 
 
 def parse() -> argparse.Namespace:
@@ -184,6 +197,7 @@ def parse() -> argparse.Namespace:
     add("--canvas", type=count, help="side of the training images in pixels")
     text = "images in a batch, for less memory; the result departs from the paper's"
     add("--batch-size", type=count, metavar="N", help=text)
+    add("--epochs", nargs="+", type=count, metavar="N", help="of each stage")
     add("--mixed-precision", choices=("float16", "bfloat16"))
     text = "of training between checkpoints: what an interruption may cost"
     add("--checkpoint-minutes", type=positive(float), default=10.0, help=text)
