@@ -22,6 +22,7 @@ It needs JAX' compiler for GPUs, 5.6 GB, best in an environment of its own:
 
 import argparse
 import dataclasses
+import datetime
 import json
 import os
 import sys
@@ -137,8 +138,7 @@ def parsed_arguments() -> argparse.Namespace:
 @errors_in_one_line(ImportError)
 def main() -> None:
     options = parsed_arguments()
-    record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {}
-    known, every = record.get("counts", {}), networks()
+    known, every, new = _record(RECORD)["counts"], networks(), {}
     print(f"JAX {jax.__version__}, Keras {keras.__version__}")
     for name in options.only:
         build, batch = every[name]
@@ -152,12 +152,28 @@ def main() -> None:
         print(f"{name}, {batch} images: {cells}; {took}{mark}", flush=True)
         if options.largest:
             report(found, options.largest)
-        known[name] = row
+        new[name] = row
     if options.record:
-        versions = {"jax": jax.__version__, "keras": keras.__version__}
-        record = {"device": "H100, described", "versions": versions, "counts": known}
-        RECORD.parent.mkdir(parents=True, exist_ok=True)
-        write_text(RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        keep(RECORD, new)
+
+
+def keep(file: Path, counts: dict[str, dict]) -> None:
+    """Puts rows into a record, each with the day and the versions of its count."""
+    day = datetime.date.today().isoformat()
+    how = f"{day}, JAX {jax.__version__}, Keras {keras.__version__}"
+    record = _record(file)
+    record["counts"] |= counts
+    record["counted"] |= dict.fromkeys(counts, how)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_text(file, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def _record(file: Path) -> dict:
+    if file.exists():
+        return json.loads(file.read_text("utf-8"))
+    command = f"python benchmarks/gpu/{Path(sys.argv[0]).name}"
+    begun = {"device": "H100, described", "command": command}
+    return {**begun, "counts": {}, "counted": {}}
 
 
 if __name__ == "__main__":

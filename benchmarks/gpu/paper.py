@@ -11,7 +11,6 @@ reads.
 """
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -21,14 +20,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "paper"))
 
 import bound
 import jax
-import keras
 from budgets import within
 from experiments import EXPERIMENTS
 from program import kernels
 from run import network
 from steps import precision
 
-from keras_gdrn.commands import errors_in_one_line, write_text
+from keras_gdrn.commands import errors_in_one_line
 
 RECORD = Path(__file__).parents[2] / "results" / "gpu" / "paper.json"
 # One experiment for each data set and number of scale channels.
@@ -72,13 +70,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     every = rows()
     parser.add_argument("--only", nargs="+", choices=every, metavar="NAME")
-    known = json.loads(RECORD.read_text("utf-8"))["counts"] if RECORD.exists() else {}
     for name in parser.parse_args().only or every:
-        known[name] = counted(every[name])
-        print(name, known[name], flush=True)
-        versions = {"jax": jax.__version__, "keras": keras.__version__}
-        record = {"device": "H100, described", "versions": versions, "counts": known}
-        write_text(RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        row = counted(every[name])
+        print(name, row, flush=True)
+        bound.keep(RECORD, {name: row})
 
 
 if __name__ == "__main__":

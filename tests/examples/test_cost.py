@@ -12,7 +12,7 @@ from tests._pages import page
 
 with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
     import cost
-    from budgets import with_batch_size, with_network, within
+    from budgets import with_network, with_recipes, within
     from experiments import EXPERIMENTS
 
 COUNTS = json.loads((ROOT / "results/gpu/paper.json").read_text("utf-8"))["counts"]
@@ -47,7 +47,7 @@ def test_hours_and_memory_by_hand():
 
 @pytest.mark.usefixtures("counted")
 def test_smaller_batches_need_less_memory_for_about_as_long():
-    small = with_batch_size(full("cifar10_max"), 22)
+    small = with_recipes(full("cifar10_max"), [{"batch_size": 22}])
     assert cost.cost(small) == "38 min here, 5.6 h on an H100, 15 GB (16 do)"
 
 

@@ -113,11 +113,13 @@ def test_options_replace_what_the_budget_says(
     # The estimate is cached by network.
     monkeypatch.setattr(module, "cost", lambda of: f"{hash(of.network) % 9} h here")
     others = "--head-initializer he_uniform --density pixels --canvas 28 --widths 4 6 6"
-    others += " --batch-size 5"
+    others += " --batch-size 5 --epochs 3 2"
     command = f"mnist --out run --receptive-field {extent} {others}"
     reproduce(*command.split())
     experiment = module.run.call_args.args[1]
-    assert {stage.recipe.batch_size for stage in experiment.stages} == {5}
+    recipes = [stage.recipe for stage in experiment.stages]
+    assert {recipe.batch_size for recipe in recipes} == {5}
+    assert [recipe.epochs for recipe in recipes] == [3, 2]
     network = json.loads(json.dumps(vars(experiment.network)))
     wanted = {"receptive_field": expected, "head_initializer": "he_uniform"}
     wanted |= {"density": None, "input_shape": [28, 28, 1], "widths": [4, 6, 6]}
