@@ -21,14 +21,11 @@ SIZES = [size_label(factor) for factor in SIZE_FACTORS]
 # Of single runs that were not kept: the page names their command.
 OF_COMMANDS = {
     "mnist": [
-        "the same, after twenty epochs of one channel (of commit e4849f6)",
-        "and then two epochs of all six",
         "96.34",  # published
     ],
     "peers": [
         # among clutter
         "six scale channels (`gauss_der`)",
-        "the same, without subpixel sampling (`on_pixels`)",
         "foveated, 7 views",
         "plain CNN, resized copies",
         "plain CNN",

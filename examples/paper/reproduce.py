@@ -126,7 +126,7 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
         if options.budget != "smoke":
             print(f"About {cost(experiment)}. {EXPLANATION}", flush=True)
         if options.batch_size or options.epochs:
-            print("With --batch-size or --epochs, it departs from the paper's training.")
+            print("With --batch-size or --epochs, this departs from the paper's.")
         run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
 
 
