@@ -24,7 +24,8 @@ def main() -> None:
     options = parse()
     model, errors = from_preset(options.model), []
     if options.side:
-        known = Preprocess(options.classes or (), options.side, options.extension)
+        extension = options.extension or "mirror"
+        known = Preprocess(options.classes or (), options.side, extension)
         model = with_preprocess(model, known)
     for path in options.images:
         try:
@@ -53,8 +54,12 @@ def parse() -> argparse.Namespace:
     add("--object-size", type=positive(float), help="in pixels; by default the image's")
     add("--side", type=positive(int), help="pixels of an image in training")
     add("--classes", nargs="+", help="names of the classes, with --side")
-    add("--extension", choices=("zero", "mirror"), default="mirror", help="of images")
-    return parser.parse_args()
+    text = "of images, with --side; by default mirror"
+    add("--extension", choices=("zero", "mirror"), help=text)
+    options = parser.parse_args()
+    if (options.classes or options.extension) and not options.side:
+        parser.error("--classes and --extension need --side")
+    return options
 
 
 if __name__ == "__main__":

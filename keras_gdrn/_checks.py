@@ -135,7 +135,7 @@ def check_positive_integer(name: str, value: Any) -> int:
 def check_count(name: str, value: Any) -> None:
     """Refuses what is neither a positive integer nor `None`."""
     if value is not None:
-        check_number(name, value, whole=True, lowest=1)
+        check_positive_integer(name, value)
 
 
 def check_input_shape(input_shape: Any) -> tuple:
@@ -155,10 +155,6 @@ def check_positive(name: str, value: Any) -> float:
             f"`{name}` must be a finite, positive number. Received: {name}={value!r}"
         )
     return float(value)
-
-
-def check_sigma(sigma: Any) -> float:
-    return check_positive("sigma", sigma)
 
 
 def check_sigma0(sigma0: Any) -> tuple[float, ...]:

@@ -25,7 +25,6 @@ GIVEN = {
     "examples/predict.py": ["file/below", "file"],
     "examples/segment.py": ["--tests", "-1"],
     "tuning/search.py": ["--factors", "1", "--out", "file/below"],
-    "benchmarks/studies/covariance.py": ["scores", "--network", "file/below"],
     "benchmarks/gpu/bound.py": ["--largest", "0"],
     "benchmarks/gpu/on_tensorflow.py": ["--batch", "0"],
     "benchmarks/gpu/paper.py": ["--only", "nothing"],

@@ -22,7 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 import keras
-from cards import origin
+from common import origin, save_preset
 from trained import NAMES, SHIFTS, tested
 
 from keras_gdrn.commands import errors_in_one_line, positive
@@ -33,7 +33,6 @@ from keras_gdrn.models import (
     from_preset,
     list_presets,
     only_layer,
-    save_to_preset,
 )
 from keras_gdrn.training import RECIPES, Augmentation, Recipe, Stage, train_in_stages
 from keras_gdrn.visualization import markdown_table, size_label
@@ -96,7 +95,7 @@ def save(
         **origin(),
     )
     folder = options.out / named(options)
-    save_to_preset(model, folder, card)
+    save_preset(model, folder, card)
     return folder
 
 

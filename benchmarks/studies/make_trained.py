@@ -10,17 +10,17 @@ are those of the run; only that on images shifted off the center is measured her
 import argparse
 import json
 import os
-import re
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any CPU
 
 import keras
+from common import save_preset
 from trained import FOLDER, shifted
 
 from keras_gdrn import models
-from keras_gdrn.commands import errors_in_one_line, write_text
+from keras_gdrn.commands import errors_in_one_line
 from keras_gdrn.data import DATASETS
 
 SHIFT_IMAGES = 500
@@ -45,13 +45,6 @@ LIMITS = {
     "few pixels off the center of the image or of other sizes than those above, and "
     "any use that depends on the answer.",
 }
-
-
-def for_older_keras(config: Path) -> None:
-    """Leaves out options that Keras 3.15 writes and Keras 3.13 refuses."""
-    new = r', "(renorm\w*|input_axes|output_axes)": (null|false|0\.99)'
-    text = config.read_text(encoding="utf-8")
-    write_text(config, re.sub(new, "", text))
 
 
 @errors_in_one_line()
@@ -100,8 +93,7 @@ def main() -> None:
         "pixels, the object in the center, with values of 0 to 1 or 0 to 255; of other "
         "sizes by `input_shape`",
     )
-    models.save_to_preset(model, options.out / name, card)
-    for_older_keras(options.out / name / "config.json")
+    save_preset(model, options.out / name, card)
     print(card.markdown(name))
     print(f"{name}: network and card are in {options.out}")
 

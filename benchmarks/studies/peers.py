@@ -38,16 +38,15 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any 
 
 import keras
 import numpy as np
-from cards import origin
+from common import lit, origin, spread
 from foveation import Foveation
 from keras import layers
-from networks import lit, spread
 
 from keras_gdrn.commands import errors_in_one_line, positive, write_text
 from keras_gdrn.data import SIZE_FACTORS, rescaled_arrays
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.layers import ScaleChannels, ScalePooling
-from keras_gdrn.models import SIX_SCALES, architecture, with_input_shape
+from keras_gdrn.models import SIX_SCALES, architecture
 from keras_gdrn.training import Recipe, Stage, train_in_stages
 from keras_gdrn.visualization import markdown_table, size_label
 
@@ -131,14 +130,10 @@ CHOSEN = {
 }
 
 
-def images_of(
-    task: str, split: str, factor: float, limit: int | None, canvas: int | None = None
-) -> tuple:
+def images_of(task: str, split: str, factor: float, limit: int | None) -> tuple:
     """Images of digits at a size factor, and their labels."""
-    canvas = canvas or CANVAS[task]
-    images, labels = rescaled_arrays(
-        "digits", split, factor, canvas=canvas, limit=limit
-    )
+    where = {"canvas": CANVAS[task], "limit": limit}
+    images, labels = rescaled_arrays("digits", split, factor, **where)
     if task == "cluttered":
         random = np.random.default_rng([split == "test", round(1000 * factor)])
         images = np.stack([cluttered(random, images, n) for n in range(len(images))])
@@ -216,10 +211,8 @@ def tested(name: str, options, seed: int) -> dict:
     begin = time.process_time()
     model = trained(network, options, setting, options.limit or 1000, seed)
     training = time.process_time() - begin
-    if options.canvas:
-        model = with_input_shape(model, (options.canvas, options.canvas, 1))
-    which = options.limit, options.canvas
-    tests = {f: images_of(options.task, "test", f, *which) for f in SIZE_FACTORS}
+    where = options.task, "test"
+    tests = {f: images_of(*where, f, options.limit) for f in SIZE_FACTORS}
     accuracies = scale_generalization(model, tests).accuracies
     return {
         "accuracies": [round(float(a), 4) for a in accuracies],
@@ -264,7 +257,6 @@ def compare(options) -> None:
                 "network": name,
                 "seed": seed,
                 "limit": options.limit,
-                "canvas": options.canvas,
                 "epochs": options.epochs,
             }
             done = [run for run in runs if which.items() <= run.items()]
@@ -290,7 +282,6 @@ def main() -> None:
     add("--times", action="store_true", help="time predictions of untrained networks")
     add("--epochs", type=count, help="of each stage")
     add("--limit", type=count, help="images of each data set")
-    add("--canvas", type=count, help="side of the test images; by default of training")
     add("--out", type=Path, default=Path("runs/peers"))
     options = parser.parse_args()
     if options.tries:

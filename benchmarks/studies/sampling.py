@@ -20,8 +20,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any 
 
 import keras
 import numpy as np
-from cards import origin
-from networks import spread
+from common import origin, spread
 
 from keras_gdrn.commands import errors_in_one_line, write_text
 from keras_gdrn.data import DATASETS, rescaled

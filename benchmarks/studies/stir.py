@@ -30,8 +30,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # fast convolutions on any 
 
 import keras
 import numpy as np
-from cards import origin
-from networks import lit
+from common import lit, origin, save_preset
 from stir_networks import (
     OURS,
     PEERS,
@@ -51,7 +50,6 @@ from keras_gdrn.models import (
     Card,
     Preprocess,
     count_parameters,
-    save_to_preset,
     with_input_shape,
     with_preprocess,
     with_sigma0,
@@ -189,7 +187,7 @@ def publish(model: keras.Model, options, sigma0, test: np.ndarray) -> None:
     size = np.mean(sizes) / np.mean(sigma0)
     preprocess = Preprocess(CLASSES[options.data], object_size=size, extension="zero")
     folder = options.out / run_name(options) / options.data
-    save_to_preset(with_preprocess(model, preprocess), folder, card)
+    save_preset(with_preprocess(model, preprocess), folder, card)
 
 
 def centered(images: np.ndarray) -> np.ndarray:

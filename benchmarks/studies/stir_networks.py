@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import keras
 import numpy as np
+from common import lit
 from foveation import Foveation
 from keras import layers
-from networks import lit
 from PIL import Image
 
 from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES

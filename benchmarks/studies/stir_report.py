@@ -1,8 +1,8 @@
 """The table and the pictures of `stir.py`, with the published accuracies."""
 
 import numpy as np
+from common import spread
 from matplotlib.figure import Figure
-from networks import spread
 
 from keras_gdrn.data import STIR_SCENARIOS, STIR_SIZES, stir_published
 from keras_gdrn.visualization import markdown_table

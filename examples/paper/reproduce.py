@@ -207,6 +207,8 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if options.figure and options.start_from:
         parser.error("--start-from needs a NAME; a figure's runs share their stages")
+    if options.figure and options.epochs:
+        parser.error("--epochs needs a NAME; a figure's runs have different stages")
     options.source = Source(options.data_dir, options.download, options.h5)
     return options
 

@@ -117,7 +117,7 @@ def _resized(
     return apply_matrices(images, *matrices)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)  # a photograph may need one of megabytes
 def canvas_matrix(
     size: int, canvas: int, factor: float, extension: Extension
 ) -> np.ndarray:

@@ -111,10 +111,8 @@ def _correlation(kernel, inputs: int, outputs: int, boundary: str) -> Any:
     """Correlation with a kernel as a sparse matrix, between signals of two lengths."""
     margin = len(kernel) // 2 + (outputs - inputs) // 2
     shape = (outputs, outputs + len(kernel) - 1)
-    diagonals = np.repeat(kernel[:, None], outputs, axis=1)
-    band = scipy.sparse.diags_array(
-        list(diagonals), offsets=np.arange(len(kernel)), shape=shape
-    )
+    offsets = np.arange(len(kernel))
+    band = scipy.sparse.diags_array(kernel, offsets=offsets, shape=shape)
     return band.tocsr() @ padding_matrix(inputs, margin, boundary)
 
 

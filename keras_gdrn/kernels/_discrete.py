@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import ive
 
-from keras_gdrn._checks import check_epsilon, check_sigma
+from keras_gdrn._checks import check_epsilon, check_positive
 
 # Gaussian tails below this are lost in float64 rounding and are not computed.
 ROUNDING = 1e-17
@@ -48,7 +48,7 @@ def discrete_gaussian(sigma: float, radius: int) -> np.ndarray:
     Returns:
         A float64 array of length `2 * radius + 1`.
     """
-    check_sigma(sigma)
+    check_positive("sigma", sigma)
     return ive(np.abs(np.arange(-radius, radius + 1)), float(sigma) ** 2)
 
 
@@ -100,7 +100,7 @@ def truncation_radius(sigma: float, epsilon: float, dimensions: int = 1) -> int:
 
 def support_radius(sigma: float) -> int:
     """Radius outside which `T(·; sigma)` vanishes to float64 rounding."""
-    check_sigma(sigma)
+    check_positive("sigma", sigma)
     radius = math.ceil(10 * sigma) + 20
     tail = ive(np.arange(radius + 1), float(sigma) ** 2)
     return int(np.count_nonzero(tail > ROUNDING))

@@ -58,6 +58,11 @@ class Network:
         axes = self.rank, self.channel_axis
         return acts_at_each_position(call.layer, call.args, *axes)
 
+    def looks_around(self, call: Call) -> bool:
+        """Whether a layer that is not known may combine positions of a map."""
+        known = call.convolutions or call.is_spatial_selection
+        return bool(call.maps) and not known and not self.is_pointwise(call)
+
     def _data_format(self) -> str:
         layers = (call.layer for call in self.calls)
         ours = [layer for layer in layers if type(layer) in _PACKAGE_LAYERS]

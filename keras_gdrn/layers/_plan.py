@@ -64,8 +64,12 @@ class Plan:
         number of operations there, and on a CPU with that of the points.
         """
         groups = list(self.per_scale)
-        if not (computes_on_gpu() and all(map(self._ignores_padding, self.calls))):
-            return groups
+        maps_of_others = (
+            call.output.is_map and self.network.looks_around(call)
+            for call in self.calls
+        )
+        if not computes_on_gpu() or any(maps_of_others):
+            return groups  # a map would depend on points beyond the image
 
         def points(group: Group) -> list[float]:
             return [scale ** (2 - self.network.rank) for scale in group]
@@ -95,10 +99,9 @@ class Plan:
     def _check_layers(self) -> None:
         """Refuses a layer that does not give on a grid what the network expects."""
         spatial = self.network.positions(self.network.source)
-        for call in self.calls if None not in spatial else []:
-            is_known = call.convolutions or call.is_spatial_selection
-            if is_known or not call.maps or self.network.is_pointwise(call):
-                continue
+        for call in filter(self.network.looks_around, self.calls):
+            if None in spatial:
+                return
             value = call.output if call.output.is_map else call.maps[0]
             for grid in self.grids(value, spatial, self.per_scale):
                 self._check_on(grid, call)
@@ -143,13 +146,6 @@ class Plan:
     def _window(self, reach: float, step: float) -> Grid:
         return Grid((math.ceil(reach / step - 1e-6),) * (self.network.rank - 2), step)
 
-    def _ignores_padding(self, call: Call) -> bool:
-        """Whether points beyond the image leave the others as they are."""
-        gives_map = call.maps and call.output.is_map
-        return (
-            not gives_map or bool(call.convolutions) or self.network.is_pointwise(call)
-        )
-
     def _smallest_scales(self, before_pooling: set[Value]) -> dict[Value, float]:
         """The smallest σ from each map on; half of it before a pooling."""
         sigmas = dict.fromkeys(self.network.values, math.inf)
@@ -176,8 +172,7 @@ class Plan:
             needed = influence[call.output]
             for _ in range(call.convolutions):
                 needed = _input_deviation(needed, call.layer.sigma)
-            is_known = call.convolutions or call.is_spatial_selection
-            if call.maps and not is_known and not self.network.is_pointwise(call):
+            if self.network.looks_around(call):
                 needed = _input_deviation(needed, self.step(call.maps[0]))
             for value in call.maps:
                 influence[value] = max(influence[value], needed)

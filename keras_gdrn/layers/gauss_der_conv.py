@@ -7,9 +7,9 @@ from keras_gdrn import kernels
 from keras_gdrn._checks import (
     check_choice,
     check_epsilon,
+    check_positive,
     check_positive_integer,
     check_reach,
-    check_sigma,
 )
 from keras_gdrn.layers._arguments import (
     check_data_format,
@@ -113,7 +113,7 @@ class GaussDerConv(keras.layers.Layer):
         check_options(self, GaussDerConv, kwargs)
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.filters = check_positive_integer("filters", filters)
-        self.sigma = check_sigma(sigma)
+        self.sigma = check_positive("sigma", sigma)
         self.order = check_positive_integer("order", order)
         self.zero_order = zero_order
         self.separable = separable

@@ -107,7 +107,8 @@ def from_preset(
         model = with_dtype(model, dtype)
     if input_shape is not None:
         model = with_input_shape(model, input_shape)
-    if (sigma0, density, receptive_field) != (None, "unchanged", "unchanged"):
+    as_saved = (density, receptive_field) == ("unchanged", "unchanged")
+    if sigma0 is not None or not as_saved:
         scales = only_layer(model, ScaleChannels).sigma0 if sigma0 is None else sigma0
         model = with_sigma0(model, scales, density, receptive_field)
     pooling = {"mode": scale_pooling, "dropout": scale_dropout}

@@ -1,11 +1,11 @@
 """Models with shared weights: other scales, image sizes, classes, or a part."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
 
-from keras_gdrn._checks import check_input_shape, check_positive_integer, is_integer
+from keras_gdrn._checks import check_input_shape, check_positive_integer
 from keras_gdrn.layers import GaussDerConv, ScaleChannels
 from keras_gdrn.models._graph import (
     image_like,
@@ -118,7 +118,7 @@ def with_classes(model: keras.Model, classes: int | Sequence[str]) -> keras.Mode
     >>> with_classes(from_preset("digits"), ["disc", "square"]).output_shape
     (None, 2)
     """
-    names = () if is_integer(classes) else tuple(classes)  # type: ignore[arg-type]
+    names = tuple(classes) if isinstance(classes, Iterable) else ()
     if isinstance(classes, str) or len({*names}) < len(names):
         raise ValueError(
             "`classes` must be a number, or names that differ from one another. "

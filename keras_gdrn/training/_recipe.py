@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 import keras
 from keras import ops
 
-from keras_gdrn._checks import check_number, check_positive, did_you_mean, shown
+from keras_gdrn._checks import (
+    check_number,
+    check_positive,
+    check_positive_integer,
+    did_you_mean,
+    shown,
+)
 from keras_gdrn.training._augment import Augmentation
 
 # Weight decay is only for what multiplies features.
@@ -91,8 +97,8 @@ class Recipe:
     augmentation: Augmentation = Augmentation()
 
     def __post_init__(self):
-        check_number("epochs", self.epochs, whole=True, lowest=1)
-        check_number("batch_size", self.batch_size, whole=True, lowest=1)
+        check_positive_integer("epochs", self.epochs)
+        check_positive_integer("batch_size", self.batch_size)
         check_number("warmup_epochs", self.warmup_epochs, whole=True)
         check_number("final_learning_rate", lowest := self.final_learning_rate)
         check_number("learning_rate", self.learning_rate, lowest=lowest)

@@ -11,42 +11,6 @@ from keras_gdrn.models import from_preset
 from keras_gdrn.models._card import read_card
 
 
-def percentages(cells):
-    return [float(cell.removesuffix(" %")) for cell in cells]
-
-
-@pytest.mark.slow
-def test_grids_are_covariant_and_kernels_on_the_pixels_are_less(table_of):
-    little = ("studies/covariance.py", "scores", "--images", 12, "--factor", 1.5)
-    errors = []
-    for table in (table_of(*little), table_of(*little, "--pixels")):
-        scales, _, natural, _, _, _, same, *_ = zip(*table, strict=True)
-        assert scales == ("0.5", "1", "2")
-        assert min(percentages(same)) > 80
-        errors.append(percentages(natural))
-    assert max(errors[0]) < 6 and errors[1][0] > 5 * errors[0][0]
-
-
-@pytest.mark.slow
-def test_every_layer_and_size_has_a_row(table_of):
-    little = ("--images", 2, "--factor", 1.5)
-    table = table_of("studies/covariance.py", "layers", *little)
-    layers, *errors = zip(*table, strict=True)
-    assert layers == ("stem_conv", *(f"block{k}" for k in range(1, 5)), "head")
-    assert np.all(np.diff([*map(percentages, errors)], axis=0) < 0)
-
-
-@pytest.mark.slow
-def test_windows_change_less_the_wider_they_are(table_of):
-    table = table_of("studies/covariance.py", "windows", "--images", 4)
-    extents, sizes, changes, *_ = zip(*table, strict=True)
-    assert extents == ("2", "2.5", "3", "3.5", "5") * 3
-    assert sizes[::5] == ("0.5", "1", "2")
-    # Of size factor 2 the object reaches the edge, beyond which whole maps mirror.
-    changes = np.reshape(percentages(changes), (3, 5))[:2]
-    assert np.all(changes[:, 2] > 0) and np.all(3 * changes[:, 2] < changes[:, 0])
-
-
 @pytest.mark.slow
 def test_layers_are_timed(table_of):
     options = ("--widths", 4, "--size", 8, "--sigmas", 1, 3, "--repeats", 1)
