@@ -22,6 +22,7 @@ with modules_of(ROOT / "examples" / "paper"):  # so that names can be parameters
 
 pytestmark = pytest.mark.filterwarnings("ignore:The structure of `inputs` doesn't")
 SMOKE = ("--budget", "smoke")
+PRETRAINED = "stl10_max_pretrained"
 
 
 @pytest.fixture
@@ -143,6 +144,8 @@ def test_what_decides_the_result_is_in_the_settings(paper):
     ("arguments", "message"),
     [
         ("--figure poolings --start-from a", "--start-from needs a NAME"),
+        ("--figure poolings --epochs 2", "--epochs needs a NAME"),
+        (f"{PRETRAINED} --budget smoke --epochs 2", "first_stage and .*Received: 2"),
         ("digits_max --receptive-field nan", "argument --receptive-field"),
         ("digits_max --budget smoke --canvas 1", r"for an image of \(1, 1\) pixels"),
         ("--collect nope nor", "no results.json in nope, nor"),

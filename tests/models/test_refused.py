@@ -134,6 +134,7 @@ REFUSED = [
     (lambda: model(spatial_selection="avg"), "`spatial_selection` must .*='avg'"),
     (lambda: architecture("digit"), r"Did you mean `digits`\? Received: name='digit'"),
     (lambda: with_classes(model(), "cat"), "`classes` must be .*='cat'"),
+    (lambda: with_classes(model(), 3.5), r"integer >= 1. .*classes=3\.5"),
     (lambda: with_classes(model(), ["a", "a"]), r"differ .*=\['a', 'a'\]"),
     (lambda: with_classes(with_dense(), 3), "5 scores after 2 maps of .* 'head'"),
     (lambda: from_preset("digits", input_shape=(40, 40, 3)), "end in 1 channels"),

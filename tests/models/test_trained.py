@@ -128,7 +128,8 @@ def test_other_images_and_scales_keep_the_weights(digits):
         np.testing.assert_array_equal(mine, theirs)
     images = np.zeros((1, 56, 48, 1), "uint8")
     assert np.isfinite(model(images)).all()
-    single = from_preset("digits", sigma0=[1.0]).get_layer("scale_channels")
+    one = np.array([1.0])
+    single = from_preset("digits", sigma0=one).get_layer("scale_channels")
     assert (single.sigma0, single.density) == ((1.0,), 1.0)
 
 
