@@ -11,7 +11,6 @@ from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
-# Convolutions in a layer. Exact types: what a subclass does is not known.
 _CONVOLUTIONS = {GaussDerConv: 1, GaussDerResidualBlock: 2}
 
 
@@ -57,7 +56,7 @@ class Call:
 
     @property
     def convolutions(self) -> int:
-        return _CONVOLUTIONS.get(type(self.layer), 0)
+        return _convolutions(self.layer)
 
     @property
     def is_spatial_selection(self) -> bool:
@@ -122,8 +121,8 @@ def _trace(calls: list, layer, args: tuple, kwargs: dict, custom=False) -> Value
 def _single_output(values: list, layer) -> Any:
     if len(values) != 1:
         raise UnsupportedLayer(
-            f"has {len(values)} outputs: make a `ScaleChannels` for each, of "
-            "`keras.Model(network.inputs, network.outputs[i])`, which share weights",
+            f"has {len(values)} outputs: concatenate them, and split what "
+            "`ScaleChannels` returns",
             layer,
         )
     return values[0]
@@ -143,6 +142,11 @@ def maps_before_pooling(calls: list[Call]) -> set[Value]:
 def is_derivative_layer(layer) -> bool:
     """Whether it is a Gaussian derivative layer, or of a subclass."""
     return isinstance(layer, tuple(_CONVOLUTIONS))
+
+
+def _convolutions(layer) -> int:
+    """Their number in a layer, unless a subclass has another `call`."""
+    return sum(n for kind, n in _CONVOLUTIONS.items() if type(layer).call is kind.call)
 
 
 def _contains_derivative_layers(layer) -> bool:
@@ -179,8 +183,7 @@ def _output(layer, args: tuple, kwargs: dict) -> Value:
     is_map = bool(inputs) and len(output.shape) == inputs[0].tensor.ndim
     is_map &= not (is_layer and getattr(layer, "keepdims", False))  # a global pooling
     on_pixels = is_map and all(value.on_pixels for value in inputs)
-    ours = type(layer) in _CONVOLUTIONS
-    return Value(output, is_map, on_pixels and not ours)
+    return Value(output, is_map, on_pixels and not _convolutions(layer))
 
 
 def training_argument(layer, training: bool | None) -> dict:

@@ -16,8 +16,7 @@ from keras_gdrn.layers._convolution import (
 from keras_gdrn.layers._grid import Grid, at_points, interpolated, sampled
 from keras_gdrn.layers._network import Network
 from keras_gdrn.layers._plan import Group, Plan
-from keras_gdrn.layers.gauss_der_conv import GaussDerConv
-from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock, residual
+from keras_gdrn.layers.gauss_der_residual_block import residual
 
 
 def evaluate_on_pixels(network: Network, scales: Group, images, training: bool | None):
@@ -79,9 +78,9 @@ class _GridEvaluation:
     def _applied(self, call: Call):
         if not call.maps or call.output.on_pixels:
             return self._call_channels_last(call, self.values)
-        if type(call.layer) is GaussDerConv:
+        if call.convolutions == 1:
             return self._convolution(call)
-        if type(call.layer) is GaussDerResidualBlock:
+        if call.convolutions == 2:
             return self._block(call)
         return self._any_layer(call)
 

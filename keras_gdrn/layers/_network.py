@@ -65,7 +65,7 @@ class Network:
 
     def _data_format(self) -> str:
         layers = (call.layer for call in self.calls)
-        ours = [layer for layer in layers if type(layer) in _PACKAGE_LAYERS]
+        ours = [layer for layer in layers if isinstance(layer, _PACKAGE_LAYERS)]
         for layer in ours:
             if layer.data_format != ours[0].data_format:
                 raise UnsupportedLayer("has another data format than the first", layer)
@@ -73,7 +73,8 @@ class Network:
 
     def _check(self, on_grids: bool) -> None:
         advice = ON_PIXELS if on_grids else ""
-        if not any(c.convolutions if on_grids else c.takes_sigma0 for c in self.calls):
+        ours = [c for c in self.calls if is_derivative_layer(c.layer)]
+        if not (ours or (not on_grids and any(c.takes_sigma0 for c in self.calls))):
             raise UnsupportedLayer(f"has no Gaussian derivative layer{advice}")
         for call in self.calls:
             reason = self._fault_on_grids(call) if on_grids else _fault_on_pixels(call)
@@ -86,10 +87,13 @@ class Network:
         if call.convolutions:
             return None
         if is_derivative_layer(call.layer):
-            return "is of a subclass: what it does on a grid is not known"
+            return "has a `call` of its own: what it does on a grid is not known"
         maps = [*call.maps, call.output] if call.output.is_map else call.maps
-        if len(set(map(self.positions, maps))) > 1:
-            return "changes the size of its maps: double `sigma` in all later layers"
+        if len(sizes := {*map(self.positions, maps)}) > 1:
+            return (
+                f"changes the size of its maps ({' and '.join(map(str, sizes))}); "
+                "instead of strides or pooling, double `sigma` in all later layers"
+            )
         if getattr(call.layer, "renorm", False):
             return "has `renorm=True`, without statistics of all scales together"
         on_pixels = all(value.on_pixels for value in call.maps)

@@ -64,11 +64,8 @@ class Plan:
         number of operations there, and on a CPU with that of the points.
         """
         groups = list(self.per_scale)
-        maps_of_others = (
-            call.output.is_map and self.network.looks_around(call)
-            for call in self.calls
-        )
-        if not computes_on_gpu() or any(maps_of_others):
+        others = filter(self.network.looks_around, self.calls)
+        if not computes_on_gpu() or any(call.output.is_map for call in others):
             return groups  # a map would depend on points beyond the image
 
         def points(group: Group) -> list[float]:
@@ -99,9 +96,8 @@ class Plan:
     def _check_layers(self) -> None:
         """Refuses a layer that does not give on a grid what the network expects."""
         spatial = self.network.positions(self.network.source)
-        for call in filter(self.network.looks_around, self.calls):
-            if None in spatial:
-                return
+        others = filter(self.network.looks_around, self.calls)
+        for call in others if None not in spatial else []:
             value = call.output if call.output.is_map else call.maps[0]
             for grid in self.grids(value, spatial, self.per_scale):
                 self._check_on(grid, call)
@@ -124,7 +120,7 @@ class Plan:
         if found != expected:
             raise UnsupportedLayer(
                 f"gives {found} instead of {expected} on a grid of {grid.sizes} "
-                f"points: use `SpatialSelection` or a global pooling first{ON_PIXELS}",
+                f"points: use `SpatialSelection` first{ON_PIXELS}",
                 call.layer,
             )
 

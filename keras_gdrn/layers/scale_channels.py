@@ -18,8 +18,8 @@ class ScaleChannels(keras.layers.Layer):
     `{Γ_{σ_0}(f)}` for every `σ_0` in `sigma0`. Scale covariance says that `Γ_{σ_0}(f)`
     is `Γ_1(f(σ_0 ·))`: the image is sampled at points σ_0 apart, and from there on all
     scale channels are the same network. So any Keras layer in it, even a 3×3 `Conv2D`,
-    is scale covariant. Batch normalization takes its statistics over all scale channels
-    together.
+    is scale covariant, unless it takes means over a whole map. Batch normalization
+    takes its statistics over all scale channels together.
 
     If the network ends in central selection, only a window around the center of each
     map is computed, smaller from layer to layer. Maps that the network itself returns
@@ -96,8 +96,7 @@ class ScaleChannels(keras.layers.Layer):
     def build(self, input_shape):
         input_shape = tuple(input_shape)
         if not self.network.built:
-            self.network.build(input_shape)
-        self._layers_when_built = self._network_layers()
+            self.network(keras.KerasTensor(input_shape, self.compute_dtype))
         scales, density = self.sigma0, self.density
         try:
             network = Network(self.network, input_shape, scales, density)
@@ -110,6 +109,7 @@ class ScaleChannels(keras.layers.Layer):
                 f"The network {self.network.name!r} cannot be evaluated at several "
                 f"scales: {reason}. Received: density={density}"
             ) from None
+        self._layers_when_built = self._network_layers()
         self._evaluate, axis = evaluate, network.channel_axis
         self.input_spec = keras.InputSpec(
             ndim=len(input_shape), axes={axis: input_shape[axis]}

@@ -227,7 +227,7 @@ def test_network_of_several_outputs():
     image = keras.Input((8, 8, 3))
     maps = GaussDerConv(3, 1.0)(image)
     both = keras.Model(image, [maps, SpatialSelection()(maps)])
-    with refuses("its layer 'functional.*' of type Functional has 2 outputs: make a"):
+    with refuses("its layer 'functional.*' of type Functional has 2 outputs: concat"):
         ScaleChannels(both, [1.0, 2.0])(image)
     with refuses("its layer 'two' of type Two has 2 outputs"):
         ScaleChannels(Two(name="two"), [1.0, 2.0])(image)
