@@ -110,10 +110,8 @@ class ScaleChannels(keras.layers.Layer):
                 f"scales: {reason}. Received: density={density}"
             ) from None
         self._layers_when_built = self._network_layers()
-        self._evaluate, axis = evaluate, network.channel_axis
-        self.input_spec = keras.InputSpec(
-            ndim=len(input_shape), axes={axis: input_shape[axis]}
-        )
+        self._evaluate = evaluate
+        self.input_spec = keras.InputSpec(shape=(None, *input_shape[1:]))
 
     def call(self, inputs, training=None):
         if self._network_layers() != self._layers_when_built:

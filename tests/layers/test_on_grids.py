@@ -532,7 +532,7 @@ def test_pixels_may_be_normalized_first_and_must_have_as_many_channels():
     images = drawn(2, *shape)
     plain = channels(network(shape, *layer.network.layers[2:-1]))
     assert_near(plain((images - [1, 2]) / [2, 3]), numpy(layer(images)), 1e-5)
-    with pytest.raises(ValueError, match=r"value 2, but received .*\(2, 17, 17, 1\)"):
+    with pytest.raises(ValueError, match=r"17, 2\), found .*\(2, 17, 17, 1\)"):
         layer(images[..., :1])
 
 
