@@ -141,7 +141,7 @@ def check_count(name: str, value: Any) -> None:
 def check_input_shape(input_shape: Any) -> tuple:
     """The shape of an image as a tuple; sizes may be `None`."""
     sizes = tuple(input_shape) if isinstance(input_shape, Iterable) else ("",)
-    if not all(size is None or is_integer(size) for size in sizes):
+    if not all(n is None or (is_integer(n) and n > 0) for n in sizes):
         raise ValueError(
             "`input_shape` must be the shape of an image, (*spatial, channels). "
             f"Received: input_shape={input_shape!r}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-from keras_gdrn._checks import check_choice, takes_keywords_of
+from keras_gdrn._checks import check_choice, did_you_mean, takes_keywords_of
 from keras_gdrn.layers import ScaleChannels, ScalePooling, SpatialSelection
 from keras_gdrn.layers.scale_pooling import MODES as SCALE_POOLINGS
 from keras_gdrn.layers.spatial_selection import MODES as SPATIAL_SELECTIONS
@@ -206,7 +206,8 @@ def _loaded(preset: str | os.PathLike) -> keras.Model:
             hint = f" `architecture({preset!r})` builds that network, untrained."
         raise ValueError(
             f"`preset` must be one of {names}, a folder of `save_to_preset`, a .keras "
-            f"file or hf://user/name.{hint} Received: preset={str(preset)!r}"
+            f"file or hf://user/name.{hint or did_you_mean(preset, names)} "
+            f"Received: preset={str(preset)!r}"
         )
     if (path / FILE).exists():
         _check_weights(path)

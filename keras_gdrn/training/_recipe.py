@@ -227,7 +227,7 @@ def as_recipe(recipe: Recipe | str) -> Recipe:
     chosen = RECIPES.get(recipe) if isinstance(recipe, str) else recipe
     if not isinstance(chosen, Recipe):
         raise ValueError(
-            "In `fit(model, recipe, data)`, `recipe` must be a `Recipe` or one of "
+            "`recipe` must be a `Recipe` or one of "
             f"{sorted(RECIPES)}.{did_you_mean(recipe, RECIPES)} "
             f"Received: recipe={shown(recipe)}"
         )

@@ -11,18 +11,30 @@ import keras_tuner
 import numpy as np
 from keras_tuner.errors import FatalValueError
 
-from keras_gdrn._checks import check_number
+from keras_gdrn._checks import (
+    check_input_shape,
+    check_keywords,
+    check_number,
+    check_positive_integer,
+)
 from keras_gdrn.evaluation import scale_generalization
 from keras_gdrn.evaluation._test_data import check_datasets
-from keras_gdrn.models import count_parameters, gauss_der_resnet
-from keras_gdrn.training import RECIPES, Recipe, Stage, train_in_stages
+from keras_gdrn.models import count_parameters, gauss_der_resnet, scale_channel
+from keras_gdrn.models._builders import DECIDED, TAKES_CONVOLUTION
+from keras_gdrn.training import Recipe, Stage, train_in_stages
 from keras_gdrn.training._model import make_variables
+from keras_gdrn.training._recipe import as_recipe
 from keras_gdrn.tuning._search_space import SearchSpace
 from keras_gdrn.tuning._validation_data import (
     at_size_1,
     check_objective,
     training_and_tests,
 )
+
+# Arguments of `gauss_der_resnet` that a trial's hyperparameters decide.
+SEARCHED = ("input_shape", "classes", "ratio", "widths", "sigma0", "density", "order")
+SEARCHED += ("scale_pooling", "spatial_selection", "scale_dropout", "zero_order")
+SEARCHED += ("separable_blocks", *DECIDED)
 
 
 class GaussDerResNetHyperModel(keras_tuner.HyperModel):
@@ -38,16 +50,18 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         input_shape: Shape of an image, `(height, width, channels)`.
         classes: Number of classes.
         space: A `SearchSpace`; by default `SearchSpace.for_images` of this size.
-        recipe: A `Recipe`: all settings of training that are not searched. Its share of
-            warm-up is kept if a trial has fewer epochs.
+        recipe: All settings of training that are not searched: a `Recipe` or the name
+            of one of `RECIPES`. Its share of warm-up is kept if a trial has fewer
+            epochs.
         single_scale_epochs: Number of epochs that train one scale channel, at σ_0 = 1.
             The network with all channels starts from its weights, and is trained for
             the other epochs, if any, at half the learning rate (Appendix A.4).
         **network: Further arguments of `gauss_der_resnet`, which are not searched.
 
     Raises:
-        ValueError: If `single_scale_epochs` is negative, or `space` is given and has
-            networks whose last layer reaches beyond the image at σ_0 = 1.
+        ValueError: If an argument is out of its range, an argument of the network is
+            one of the space's, or `space` is given and has networks whose last layer
+            reaches beyond the image at σ_0 = 1.
 
     Example:
 
@@ -62,16 +76,24 @@ class GaussDerResNetHyperModel(keras_tuner.HyperModel):
         classes: int,
         *,
         space: SearchSpace | None = None,
-        recipe: Recipe = RECIPES["rescaled_cifar10"],
+        recipe: Recipe | str = "rescaled_cifar10",
         single_scale_epochs: int = 0,
         **network: Any,
     ):
         super().__init__()
         check_number("single_scale_epochs", single_scale_epochs, whole=True)
-        self.shape = {"input_shape": input_shape, "classes": classes}
-        self._side = max(input_shape[:-1])
+        check_positive_integer("classes", classes)
+        if len(shape := check_input_shape(input_shape)) != 3 or None in shape:
+            raise ValueError(
+                "`input_shape` must be (height, width, channels). "
+                f"Received: input_shape={input_shape!r}"
+            )
+        takes = gauss_der_resnet, scale_channel, *TAKES_CONVOLUTION
+        check_keywords(type(self).__name__, network, *takes, refused=SEARCHED)
+        self.shape = {"input_shape": shape, "classes": classes}
+        self._side = max(shape[:-1])
         self.space = space or SearchSpace.for_images(self._side)
-        self.base_recipe = recipe
+        self.base_recipe = as_recipe(recipe)
         self.single_scale_epochs = single_scale_epochs
         self.network = network
         ratio, blocks = max(self.space.ratio), max(self.space.blocks)

@@ -70,7 +70,7 @@ class SearchSpace:
         learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
-        ValueError: If a set is not a tuple or is empty, a `Range` or `sigma0_range` is
+        ValueError: If a set is no sequence or empty, a `Range` or `sigma0_range` is
             invalid, or a spacing is not above 1.
     """
 
@@ -100,7 +100,7 @@ class SearchSpace:
                 _check_range(name, values)
             if not isinstance(values, tuple) or not values:
                 raise ValueError(
-                    f"`{name}` must be a tuple of at least one value. "
+                    f"`{name}` must be a sequence of at least one value. "
                     f"Received: {name}={values!r}"
                 )
         for mode in self.scale_pooling:
@@ -173,6 +173,11 @@ class SearchSpace:
                 chosen[name] = hp.Float(name, *values, sampling=even, default=default)
                 continue
             value = hp.Choice(name, list(values), default=default)
+            if value not in values:
+                raise ValueError(
+                    f"`{name}`={value!r} of a stored trial is not in the space "
+                    f"{values!r}: give another search another `project_name`"
+                )
             chosen[name] = values[values.index(value)]  # `True`, not 1
         return chosen
 
@@ -196,7 +201,7 @@ def _check_range(name: str, values: Range) -> None:
 
 def _as_python_numbers(values: Any) -> Any:
     """The values as Python numbers; Keras Tuner takes no others."""
-    if not isinstance(values, tuple):
+    if not isinstance(values, tuple | list):
         return values
     own = [v.item() if isinstance(v, np.generic) else v for v in values]
     return Range(*own) if isinstance(values, Range) else tuple(own)

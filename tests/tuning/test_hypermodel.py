@@ -194,6 +194,25 @@ def test_what_does_not_fit(data, options, message):
         hypermodel.fit(*built(hypermodel), *data, verbose=0, **options)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"input_shape": (32, 32)}, r"\(height, width, channels\).*=\(32, 32\)"),
+        ({"input_shape": (None, 8, 1)}, r"\(height, width, ch.*=\(None, 8, 1\)"),
+        ({"input_shape": (0, 8, 1)}, r"must be the shape.*=\(0, 8, 1\)"),
+        ({"classes": ["a"]}, r"`classes` must be an integer.*\['a'\]"),
+        ({"recipe": 5}, "`recipe` must be a `Recipe`.*=5"),
+        ({"sigma0": [1.0]}, r"`sigma0` is set by `GaussDer.*=\[1.0\]"),
+        ({"epsilom": 4}, "no argument `epsilom`. Did you mean `epsilon`"),
+    ],
+)
+def test_arguments_are_checked_at_once(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        GaussDerResNetHyperModel(
+            **{"input_shape": (8, 8, 1), "classes": 3, **arguments}
+        )
+
+
 def test_a_search_takes_what_keras_tuner_passes_on(tiny_images, tmp_path):
     """A size of batches, no callbacks, and one that watches the validation."""
     hypermodel = hypermodel_of(recipe=Recipe(3, 8))
