@@ -76,7 +76,7 @@ def test_plain_keras_and_a_search_of_ones_own(search):
         assert len(PLAIN.splitlines()) <= 15
         exec(short(PLAIN), names)
         assert np.isfinite(names["model"].history.history["val_loss"]).all()
-        assert names["scores"].shape == (40, 10)
+        assert names["model"].predict(names["larger"]).shape == (40, 10)
         exec(short(search), names)
     (trial,) = names["tuner"].oracle.get_best_trials(1)
     assert trial.status == "COMPLETED"
@@ -197,7 +197,9 @@ def test_a_search_in_three_lines(tmp_path, monkeypatch):
     names["space"] = tuning.SearchSpace(blocks=(1,), **small)
     _, search, again, on_ray = code("docs/hyperparameters")
     search = search.replace("max_trials=20", "max_trials=1").replace("800", "968")
-    exec(search.replace("Recipe(8, 32)", "Recipe(1, 32), space=space"), names)
+    search = search.replace("space = ", "given = ").replace("epochs=8", "epochs=1")
+    exec(search, names)
+    assert names["given"].width == (8, 16)
     (trial,) = names["tuner"].oracle.get_best_trials(1)
     assert trial.status == "COMPLETED"
     assert 0 <= trial.score <= 1

@@ -18,8 +18,8 @@ class ScaleChannels(keras.layers.Layer):
     `{Γ_{σ_0}(f)}` for every `σ_0` in `sigma0`. Scale covariance says that `Γ_{σ_0}(f)`
     is `Γ_1(f(σ_0 ·))`: the image is sampled at points σ_0 apart, and from there on all
     scale channels are the same network. So any Keras layer in it, even a 3×3 `Conv2D`,
-    is scale covariant, unless it takes means over a whole map. Batch normalization
-    takes its statistics over all scale channels together.
+    is scale covariant; only means over a whole map follow the canvas instead. Batch
+    normalization takes its statistics over all scale channels together.
 
     If the network ends in central selection, only a window around the center of each
     map is computed, smaller from layer to layer. Maps that the network itself returns

@@ -200,6 +200,30 @@ def test_an_ordinary_layer_on_the_pixels_is_not(inner):
     assert error_to(any_layer(inner), 1.0, density=None) > 0.02
 
 
+def multiplied_by_its_mean(x):
+    x = layers.Conv2D(6, 3, padding="same", activation="relu")(x)
+    return layers.Multiply()([x, layers.GlobalAveragePooling2D(keepdims=True)(x)])
+
+
+@pytest.mark.parametrize(
+    ("inner", "lowest", "highest"),
+    [(convolutions, 0.0, 0.001), (multiplied_by_its_mean, 0.5, np.inf)],
+)
+def test_a_mean_over_a_whole_map_follows_the_canvas(inner, lowest, highest):
+    """The object in the center grows, and the canvas does not."""
+    network, edge, small = any_layer(inner), SIZE // 2, images()
+    distance = np.hypot(*np.ogrid[-edge : edge + 1, -edge : edge + 1])[..., None]
+    small, large = (
+        given * np.exp(-((distance / radius) ** 2)).astype("float32")
+        for given, radius in (
+            (small, 20),
+            (images(2.0)[:, edge:-edge, edge:-edge], 40),
+        )
+    )
+    error = difference(scores(network, 2.0, large), scores(network, 1.0, small))
+    assert lowest <= error < highest
+
+
 def test_maximum_over_positions_and_scales():
     """The network that looks at every position, invariant with shifted channels."""
     network = normalized(spatial_selection="max", widths=(8,) * 4)
