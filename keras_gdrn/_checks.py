@@ -140,7 +140,8 @@ def check_count(name: str, value: Any) -> None:
 
 def check_input_shape(input_shape: Any) -> tuple:
     """The shape of an image as a tuple; sizes may be `None`."""
-    sizes = tuple(input_shape) if isinstance(input_shape, Iterable) else ("",)
+    is_sequence = isinstance(input_shape, Iterable)
+    sizes: tuple[Any, ...] = tuple(input_shape) if is_sequence else ("",)
     if not all(n is None or (is_integer(n) and n > 0) for n in sizes):
         raise ValueError(
             "`input_shape` must be the shape of an image, (*spatial, channels). "
