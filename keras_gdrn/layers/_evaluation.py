@@ -78,11 +78,8 @@ class _GridEvaluation:
     def _applied(self, call: Call):
         if not call.maps or call.output.on_pixels:
             return self._call_channels_last(call, self.values)
-        if call.convolutions == 1:
-            return self._convolution(call)
-        if call.convolutions == 2:
-            return self._block(call)
-        return self._any_layer(call)
+        by_convolutions = self._any_layer, self._convolution, self._block
+        return by_convolutions[call.convolutions](call)
 
     def _convolution(self, call: Call):
         (value,) = call.inputs

@@ -94,8 +94,10 @@ class ScaleChannels(keras.layers.Layer):
             )
 
     def build(self, input_shape):
-        input_shape = tuple(input_shape)
-        if not self.network.built:
+        input_shape, known = tuple(input_shape), {}
+        if self.network.built:  # for images of these sizes, if it is a Keras model
+            known = dict(enumerate(getattr(self.network, "input_shape", ())[1:], 1))
+        else:
             self.network(keras.KerasTensor(input_shape, self.compute_dtype))
         scales, density = self.sigma0, self.density
         try:
@@ -110,8 +112,9 @@ class ScaleChannels(keras.layers.Layer):
                 f"scales: {reason}. Received: density={density}"
             ) from None
         self._layers_when_built = self._network_layers()
-        self._evaluate = evaluate
-        self.input_spec = keras.InputSpec(shape=(None, *input_shape[1:]))
+        self._evaluate, axis = evaluate, network.channel_axis
+        axes = {axis: input_shape[axis], **known}
+        self.input_spec = keras.InputSpec(ndim=len(input_shape), axes=axes)
 
     def call(self, inputs, training=None):
         if self._network_layers() != self._layers_when_built:

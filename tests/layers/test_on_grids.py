@@ -308,6 +308,13 @@ def test_a_subclassed_network_and_layer_are_those_of_keras(density):
     assert_near(ours(images), numpy(theirs(images)), 1e-5)
 
 
+def test_images_of_another_size_are_refused_where_a_model_has_one():
+    of_one_size, of_any = (built(small((n, n, 2)), (17, 17, 2)) for n in (17, None))
+    with pytest.raises(ValueError, match=r"value 17, but .*\(2, 19, 17, 2\)"):
+        of_one_size(drawn(2, 19, 17, 2))
+    assert of_any(drawn(2, 19, 17, 2)).shape == (2, len(SCALES), 4)
+
+
 def test_inference_is_training_with_the_same_statistics():
     model = built(small(), (17, 17, 2))
     images = drawn(4, 17, 17, 2)
@@ -532,7 +539,7 @@ def test_pixels_may_be_normalized_first_and_must_have_as_many_channels():
     images = drawn(2, *shape)
     plain = channels(network(shape, *layer.network.layers[2:-1]))
     assert_near(plain((images - [1, 2]) / [2, 3]), numpy(layer(images)), 1e-5)
-    with pytest.raises(ValueError, match=r"17, 2\), found .*\(2, 17, 17, 1\)"):
+    with pytest.raises(ValueError, match=r"value 2, but received .*\(2, 17, 17, 1\)"):
         layer(images[..., :1])
 
 
