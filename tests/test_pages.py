@@ -116,6 +116,7 @@ def test_other_tasks():
             assert names["model"].input_shape == (None, 224, 224, 3)
     assert names["labels"].output_shape == (None, 5)
     assert names["values"].output_shape == (None, 1)
+    assert [output.shape for output in names["outputs"]] == [(None, 5), (None, 1)]
     sizes = {name: level.shape[1:] for name, level in names["levels"].items()}
     assert sizes == {f"P{k}": (128 >> k, 128 >> k, 96) for k in range(4)}
     assert names["where"].shape == (6, 40, 40)
