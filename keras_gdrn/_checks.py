@@ -147,7 +147,7 @@ def check_input_shape(input_shape: Any) -> tuple:
             "`input_shape` must be the shape of an image, (*spatial, channels). "
             f"Received: input_shape={input_shape!r}"
         )
-    return sizes
+    return tuple(size if size is None else int(size) for size in sizes)
 
 
 def check_positive(name: str, value: Any) -> float:

@@ -88,9 +88,9 @@ def scale_channel(
         ValueError: If an argument is unknown or out of its range.
 
     Warns:
-        UserWarning: If `input_shape` has two numbers, which means 1-D data, but may be
-            an image without its channels: with more than 4 channels and at most 4
-            positions per channel.
+        UserWarning: If `input_shape` may be that of an image without its channels
+            (two numbers, more than 4 channels and at most 4 positions per channel),
+            with the batch axis, or with its channels first.
 
     Example:
 
@@ -98,7 +98,7 @@ def scale_channel(
     (None, 10)
     """
     input_shape = check_input_shape(input_shape)
-    _warn_of_no_channels(input_shape)
+    _warn_of_unusual_shape(input_shape)
     widths = _checked_widths(widths)
     ratio = check_positive("ratio", ratio)
     blocks = len(widths) - 1
@@ -215,13 +215,20 @@ def _checked_widths(widths) -> list[int]:
     return [check_positive_integer("widths", width) for width in widths]
 
 
-def _warn_of_no_channels(input_shape) -> None:
-    """Warns of a shape that is rather (height, width) than (positions, channels)."""
-    is_pair = len(input_shape) == 2 and None not in input_shape
-    if is_pair and input_shape[1] > 4 and input_shape[0] <= 4 * input_shape[1]:
-        warnings.warn(
-            "An `input_shape` of two numbers means 1-D data, (positions, channels). "
-            "An image has three: (height, width, channels). "
-            f"Received: input_shape={input_shape}",
-            stacklevel=4,
-        )
+def _warn_of_unusual_shape(input_shape) -> None:
+    """Warns of a shape without channels, with a batch axis, or with channels first."""
+    last = keras.config.image_data_format() == "channels_last"
+    match input_shape:
+        case (int(length), int(channels)) if channels > 4 and length <= 4 * channels:
+            meaning = "of two numbers means 1-D data, (positions, channels)"
+        case (None, int(), int(), int()):
+            meaning = "of four means volumes; none stands for the batch"
+        case (int(height), int(), int(channels)) if height <= 4 < channels and last:
+            meaning = "has the channels last"
+        case _:
+            return
+    warnings.warn(
+        f"An `input_shape` {meaning}. An image has three: (height, width, channels). "
+        f"Received: input_shape={input_shape}",
+        stacklevel=4,
+    )

@@ -140,14 +140,23 @@ def test_names_and_channels_last_whatever_keras_is_set_to():
 
 
 @as_built
-def test_image_without_channels_is_warned_about():
-    for shape in ((28, 28), (128, 32), (200, 50), (32, 128)):
+def test_an_unusual_shape_of_an_image_is_warned_about():
+    without_channels = (28, 28), (128, 32), (200, 50), (32, 128)
+    for shape in (*without_channels, (None, 32, 32, 1), (3, 32, 32)):
         message = rf"An image has three: .*={re.escape(str(shape))}"
         with pytest.warns(UserWarning, match=message) as told:
             scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})
         assert told[0].filename == __file__
     # These may well be signals; in tests, a warning would be an error.
-    for shape in ((1000, 12), (256, 1), (500, 2), (128, 8), (4, 4), (None, 32)):
+    for shape in (
+        (1000, 12),
+        (256, 1),
+        (500, 2),
+        (128, 8),
+        (4, 4),
+        (None, 32),
+        (4, 9, 2),
+    ):
         scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})
 
 
