@@ -126,7 +126,7 @@ def complete(name: str, out: Path, options: argparse.Namespace) -> None:
         if options.budget != "smoke":
             print(f"About {cost(experiment)}. {EXPLANATION}", flush=True)
         if options.batch_size or options.epochs:
-            print("With --batch-size or --epochs, this departs from the paper's.")
+            print("With --batch-size or --epochs, it departs from the paper.")
         run(name, experiment, argparse.Namespace(**{**vars(options), "out": out}))
 
 
@@ -139,7 +139,7 @@ def settings(experiment: Experiment, seed: int, images: object) -> dict:
 
 
 def chosen(name: str, options: argparse.Namespace) -> Experiment:
-    """An experiment in its budget, with the options that change its network."""
+    """An experiment in its budget, changed by the options."""
     experiment = within(EXPERIMENTS[name], options.budget)
     given = vars(options)
     changes = {field: given[field] for field in FIELDS if field in given}

@@ -60,7 +60,7 @@ class Call:
 
     @property
     def is_spatial_selection(self) -> bool:
-        return type(self.layer) is SpatialSelection
+        return type(self.layer).call is SpatialSelection.call
 
     def training_mode(self, training: bool | None) -> bool | None:
         return training if self.fixed_training is None else self.fixed_training

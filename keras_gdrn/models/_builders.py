@@ -217,18 +217,17 @@ def _checked_widths(widths) -> list[int]:
 
 def _warn_of_unusual_shape(input_shape) -> None:
     """Warns of a shape without channels, with a batch axis, or with channels first."""
-    last = keras.config.image_data_format() == "channels_last"
     match input_shape:
         case (int(length), int(channels)) if channels > 4 and length <= 4 * channels:
-            meaning = "of two numbers means 1-D data, (positions, channels)"
+            meaning = "of two means signals, (positions, channels)"
         case (None, int(), int(), int()):
-            meaning = "of four means volumes; none stands for the batch"
-        case (int(height), int(), int(channels)) if height <= 4 < channels and last:
-            meaning = "has the channels last"
+            meaning = "of four means volumes"
+        case (int(height), int(), int(channels)) if height <= 4 < channels:
+            meaning = "of three means (height, width, channels)"
         case _:
             return
     warnings.warn(
-        f"An `input_shape` {meaning}. An image has three: (height, width, channels). "
-        f"Received: input_shape={input_shape}",
+        f"An `input_shape` {meaning}. An image is (height, width, channels), without "
+        f"the batch. Received: input_shape={input_shape}",
         stacklevel=4,
     )

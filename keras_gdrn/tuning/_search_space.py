@@ -70,8 +70,8 @@ class SearchSpace:
         learning_rate, weight_decay, label_smoothing, batch_size: As `Recipe`.
 
     Raises:
-        ValueError: If a set is no sequence or empty, a `Range` or `sigma0_range` is
-            invalid, or a spacing is not above 1.
+        ValueError: If a set is empty or no tuple or list, a `Range` or `sigma0_range`
+            is invalid, or a spacing is not above 1.
     """
 
     ratio: tuple[float, ...] = (1.1, 1.13, 1.16, 1.2, 1.22, 1.27, 1.32, 1.4, 1.5)
@@ -100,7 +100,7 @@ class SearchSpace:
                 _check_range(name, values)
             if not isinstance(values, tuple) or not values:
                 raise ValueError(
-                    f"`{name}` must be a sequence of at least one value. "
+                    f"`{name}` must be a tuple or list of at least one value. "
                     f"Received: {name}={values!r}"
                 )
         for mode in self.scale_pooling:
@@ -146,7 +146,7 @@ class SearchSpace:
             with hp.conditional_scope("blocks", [n for n in self.blocks if n >= block]):
                 paper = _WIDTHS[min(block, len(_WIDTHS)) - 1]
                 default = paper if paper in self.width else self._default("width")
-                width = hp.Choice(f"width_{block}", list(self.width), default=default)
+                width = _choice(hp, f"width_{block}", self.width, default)
                 widths += [] if width is None else [width]
         share, spacing = self._chosen(hp, "separable_share", "sigma0_spacing").values()
         lowest, highest = self.sigma0_range
@@ -164,22 +164,10 @@ class SearchSpace:
         return self._chosen(hp, *names)
 
     def _chosen(self, hp: keras_tuner.HyperParameters, *names: str) -> dict[str, Any]:
-        chosen = {}
-        for name in names:
-            values = getattr(self, name)
-            default = self._default(name)
-            if isinstance(values, Range):
-                even = "log" if values.lowest else "linear"
-                chosen[name] = hp.Float(name, *values, sampling=even, default=default)
-                continue
-            value = hp.Choice(name, list(values), default=default)
-            if value not in values:
-                raise ValueError(
-                    f"`{name}`={value!r} of a stored trial is not in the space "
-                    f"{values!r}: give another search another `project_name`"
-                )
-            chosen[name] = values[values.index(value)]  # `True`, not 1
-        return chosen
+        return {
+            name: _choice(hp, name, getattr(self, name), self._default(name))
+            for name in names
+        }
 
     def _default(self, name: str) -> Any:
         values, paper = getattr(self, name), _PAPER.get(name)
@@ -188,6 +176,24 @@ class SearchSpace:
             inside = paper is not None and lowest <= paper <= highest
             return paper if inside else (lowest + highest) / 2
         return paper if paper in values else values[len(values) // 2]
+
+
+def _choice(hp: keras_tuner.HyperParameters, name: str, values: Any, default) -> Any:
+    """What a trial chooses from a set or a `Range`, or has stored."""
+    if isinstance(values, Range):
+        even = "log" if values.lowest else "linear"
+        value = hp.Float(name, *values, sampling=even, default=default)
+        is_known = values.lowest <= value <= values.highest
+    else:
+        value = hp.Choice(name, list(values), default=default)
+        is_known = value in (*values, None)  # none of the width of a missing block
+    if not is_known:
+        raise ValueError(
+            f"`{name}`={value!r} of a stored trial is not in the space {values!r}: "
+            "give another search another `project_name`"
+        )
+    # `True`, not 1
+    return values[values.index(value)] if value in values else value
 
 
 def _check_range(name: str, values: Range) -> None:

@@ -143,7 +143,7 @@ def test_names_and_channels_last_whatever_keras_is_set_to():
 def test_an_unusual_shape_of_an_image_is_warned_about():
     without_channels = (28, 28), (128, 32), (200, 50), (32, 128)
     for shape in (*without_channels, (None, 32, 32, 1), (3, 32, 32)):
-        message = rf"An image has three: .*={re.escape(str(shape))}"
+        message = rf"An image is .*={re.escape(str(shape))}"
         with pytest.warns(UserWarning, match=message) as told:
             scale_channel(**CHANNEL | {"input_shape": shape, "widths": [1]})
         assert told[0].filename == __file__

@@ -82,13 +82,18 @@ def test_only_some_are_searched():
 def test_a_stored_trial_of_another_space_is_refused():
     hp = keras_tuner.HyperParameters()
     hp.Choice("ratio", [1.2, 1.3])
-    with pytest.raises(ValueError, match=r"`ratio`=1\.2 of .* another `project_name`"):
-        SearchSpace(ratio=[1.4, 1.5]).architecture(hp)
+    for ratio in ([1.4, 1.5], Range(1.3, 1.5)):
+        with pytest.raises(ValueError, match=r"`ratio`=1\.2 of .* `project_name`"):
+            SearchSpace(ratio=ratio).architecture(hp)
+    hp = keras_tuner.HyperParameters()
+    SearchSpace(width=[4]).architecture(hp)
+    with pytest.raises(ValueError, match="`width_1`=4 of a stored trial"):
+        SearchSpace(width=[8]).architecture(hp)
 
 
 def test_sets_that_are_none():
     for name, value in (("ratio", ()), ("order", 2)):
-        with pytest.raises(ValueError, match=rf"`{name}` must be a seq.*={value}"):
+        with pytest.raises(ValueError, match=rf"`{name}` must be a tuple or.*={value}"):
             SearchSpace(**{name: value})
     for name, value in (("sigma0_range", (2.0, 1.0)), ("sigma0_spacing", (1.0,))):
         with pytest.raises(ValueError, match=re.escape(f"{name}={value}")):
