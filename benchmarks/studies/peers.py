@@ -74,7 +74,7 @@ class Network(NamedTuple):
 
 def gauss_der(task: str, **options) -> keras.Model:
     if task == "cluttered":
-        options |= {"spatial_selection": "max", "head_initializer": "he_uniform"}
+        options |= {"spatial_selection": "max"}
     side = CANVAS[task]
     return architecture("digits", input_shape=(side, side, 1), **options)
 
