@@ -36,6 +36,12 @@ def plain_resnet(factor):
     return 100 * accuracies[run["factors"].index(factor)]
 
 
+@pytest.mark.parametrize("network", ["one scale channel", "six scale channels"])
+def test_first_example(network):
+    shares = [f"{100 * run[network]:.1f}" for run in record("digits/readme.json")]
+    assert f"{' and '.join(shares)} %" in page("README")
+
+
 @pytest.mark.parametrize("data", ["emoji", "mnist"])
 def test_stir(data):
     name = {"emoji": "STIR emoji", "mnist": "STIR MNIST"}[data]
