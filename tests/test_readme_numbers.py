@@ -38,7 +38,7 @@ def plain_resnet(factor):
 
 @pytest.mark.parametrize("network", ["one scale channel", "six scale channels"])
 def test_first_example(network):
-    shares = [f"{100 * run[network]:.1f}" for run in record("digits/readme.json")]
+    shares = [f"{100 * run[network]:.1f}" for run in record("readme.json")]
     assert f"{' and '.join(shares)} %" in page("README")
 
 
