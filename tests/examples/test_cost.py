@@ -112,7 +112,7 @@ def test_a_run_begins_with_its_cost(paper, main, monkeypatch):
     monkeypatch.setattr(module, "cost", lambda experiment: f"{experiment.dataset}: 2 h")
     printed = main(module, "mnist", "--batch-size", 5)
     assert "About mnist: 2 h. Hours of training: here by counted" in printed
-    assert "counted without a GPU" in printed and "departs from the paper's" in printed
+    assert "counted without a GPU" in printed and "it departs from the paper" in printed
 
 
 def test_hours_and_memory_on_the_page_of_gpus(monkeypatch):
