@@ -26,13 +26,13 @@ OF_COMMANDS = {
     "peers": [
         # among clutter
         "six scale channels (`gauss_der`)",
-        "foveated, 7 views",
+        "image pyramid, 7 sizes (`foveated`)",
         "plain CNN, resized copies",
         "plain CNN",
         # CIFAR-10, of all images and of fewer
         *["plain ResNet, resized copies"] * 2,
-        "foveated, trained further",
-        "foveated, not trained further",
+        "image pyramid, trained further",
+        "image pyramid, not trained further",
         "plain ResNet",
     ],
 }
@@ -162,8 +162,7 @@ def test_emoji_in_the_guide(scenario, label, stir):
 
 
 @pytest.mark.parametrize(
-    "label",
-    ["digits, centered", "digits at any", "CIFAR-10, longest", "CIFAR-10, shorter"],
+    "label", ["digits, centered", "digits at any", "CIFAR-10, 10 000"]
 )
 def test_digits_and_photographs_in_the_guide(label, records):
     """They are those of the page of peers, or of a record."""

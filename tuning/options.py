@@ -51,6 +51,7 @@ def parse(description: str) -> argparse.Namespace:
     add("--validation-limit", type=count, default=500, help="images of each size")
     add("--canvas", type=count, help="side of the images in pixels")
     add("--data-dir", help="of TensorFlow Datasets, or packed files")
+    add("--download", action="store_true", help="download the data if needed")
     add("--out", type=Path, help="folder of the search")
     add("--seed", type=int, default=0)
     add("--parallel", type=count, metavar="N", help="trials at the same time")

@@ -1,7 +1,7 @@
 """Searches for the ratio, the widths, the pooling and more, by Keras Tuner.
 
     python tuning/search.py
-    python tuning/search.py --dataset mnist --data-dir data --tuner bayesian \\
+    python tuning/search.py --dataset mnist --download --tuner bayesian \\
         --max-trials 30 --limit 5000
 
 The first takes some minutes on two CPU cores. The folder `--out` (by default
@@ -93,7 +93,8 @@ def main() -> None:
 
 def settings(options: argparse.Namespace, hypermodel: GaussDerResNetHyperModel) -> dict:
     """All that determines the result, except the length and places of the search."""
-    places = ("out", "data_dir", "max_trials", "parallel", "ray", "cpus", "gpus")
+    places = {"out", "data_dir", "download", "max_trials"}
+    places |= {"parallel", "ray", "cpus", "gpus"}
     return {
         **{name: of for name, of in vars(options).items() if name not in places},
         "space": dataclasses.asdict(hypermodel.space),

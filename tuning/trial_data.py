@@ -24,9 +24,13 @@ def training(options: argparse.Namespace) -> Callable[[Stage], Any]:
 
 
 def validation(options: argparse.Namespace) -> dict[float, tuple[np.ndarray, ...]]:
-    """Validation images and labels at each size factor; never test images."""
+    """Validation images and labels at each size factor; never test images.
+
+    It runs before `training`, and downloads the whole data set if asked to.
+    """
     split, first, end = _held_out(options)
-    where = {"canvas": options.canvas, "data_dir": options.data_dir}
+    where = {"data_dir": options.data_dir, "download": options.download}
+    where["canvas"] = options.canvas
     found = {}
     for factor in options.factors:
         images, labels = rescaled_arrays(

@@ -40,7 +40,7 @@ def list_presets() -> dict[str, Card]:
     Example:
 
     >>> list_presets()["mnist"].accuracy["0.5"]
-    0.995
+    0.996
     """
     folders = sorted(path.parent for path in FOLDER.glob(f"*/{FILE}"))
     return {folder.name: read_card(folder) for folder in folders}
