@@ -30,7 +30,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from unittest import mock
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["KERAS_BACKEND"] = "jax"
@@ -46,7 +45,6 @@ from program import Kernel, by, kernels, seconds
 from steps import compiled_state, precision
 
 from keras_gdrn.commands import errors_in_one_line, positive, write_text
-from keras_gdrn.layers import _plan
 from keras_gdrn.models import gauss_der_resnet
 
 ROOT = Path(__file__).parents[2]
@@ -67,12 +65,6 @@ def networks() -> dict[str, tuple[Callable[[], keras.Model], int]]:
         for passes, words in ((1, "one pass"), (len(preset.sigma0), "six passes")):
             found[f"{name}, 3×3 ResNet, {words}"] = plain, passes * batch
     return found
-
-
-def built(build: Callable[[], keras.Model]) -> keras.Model:
-    """The network as on a GPU, where scale channels share batches."""
-    with mock.patch.object(_plan, "computes_on_gpu", return_value=True):
-        return build()
 
 
 def training_step(model: keras.Model, batch: int, options: dict | None = None):
@@ -143,7 +135,7 @@ def main() -> None:
     for name in options.only:
         build, batch = every[name]
         with precision("bfloat16"):
-            program, tracing, compiling = training_step(built(build), batch)
+            program, tracing, compiling = training_step(build(), batch)
         found = kernels(program.as_text())
         row = counts(found)
         cells = ", ".join(f"{value:g} {unit}" for unit, value in row.items())

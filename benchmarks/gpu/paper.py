@@ -12,7 +12,6 @@ reads.
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 
 # Its `run`, not the one beside this file.
@@ -52,7 +51,7 @@ def counted(experiment) -> dict[str, float]:
     stage = experiment.stages[-1]
     batch = stage.recipe.batch_size
     with precision("TF32"):
-        model = bound.built(partial(network, experiment, stage.sigma0, seed=0))
+        model = network(experiment, stage.sigma0, seed=0)
         try:
             program, *_ = bound.training_step(model, batch)
         except jax.errors.JaxRuntimeError:

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_gdrn._checks import is_positive, shown
+from keras_gdrn.models import Preprocess
 from keras_gdrn.training._sources import CHECKED, as_targets, checked_images
 
 
@@ -60,7 +61,7 @@ def predictions(
     """Outputs of `model` for each batch of `data`, and the labels or `None`."""
     largest = 0
     for images, labels in _read(model, data, batch_size):
-        if not largest:
+        if not (largest or _preprocesses(model)):
             _warn_of_values(images)
         largest = max(largest, len(images))
         yield _outputs(model, images, largest), labels
@@ -91,6 +92,11 @@ def _read(
         raise ValueError("the data are empty.")
 
 
+def _preprocesses(model: keras.Model) -> bool:
+    """Whether the model takes 8-bit images too, as those of `from_preset` do."""
+    return any(isinstance(layer, Preprocess) for layer in model.layers)
+
+
 def _warn_of_values(images: np.ndarray) -> None:
     """Warns of values that `fit` refuses, as the model may have a `Rescaling`."""
     try:
@@ -110,7 +116,11 @@ def as_scores(output: Any) -> np.ndarray:
             f"Received: an output of shape {scores.shape}"
         )
     if not np.all(np.isfinite(scores)):
-        raise ValueError("the model's scores are not all finite.")
+        bad = ~np.isfinite(scores).all(axis=1)
+        raise ValueError(
+            "the model's scores must be finite. Received: NaN or infinity for "
+            f"{bad.sum()} of {len(scores)} images of a batch, first {bad.argmax()}"
+        )
     return scores
 
 

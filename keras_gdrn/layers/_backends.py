@@ -46,15 +46,6 @@ def maximum(x, axis: int | tuple[int, ...]):
     return ops.where(ops.isnan(mean), ops.cast(mean, x.dtype), largest)
 
 
-def computes_on_gpu() -> bool:
-    """Whether the backend has a GPU."""
-    if keras.backend.backend() == "torch":
-        import torch  # pyright: ignore[reportMissingImports]
-
-        return torch.cuda.is_available()
-    return not keras.distribution.list_devices()[0].startswith("cpu")
-
-
 def lowest(dtype) -> float:
     """About the lowest finite number, as `check_numerics` stops at infinite ones."""
     return -6.55e4 if keras.backend.standardize_dtype(dtype) == "float16" else -3.38e38

@@ -3,9 +3,11 @@
 import dataclasses
 import functools
 import inspect
+import itertools
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_gdrn.layers.gauss_der_conv import GaussDerConv
 from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
@@ -84,47 +86,52 @@ def calls_of(network, source: Value) -> tuple[list[Call], Value]:
     return calls, _trace(calls, network, (source,), {})
 
 
-def _trace(calls: list, layer, args: tuple, kwargs: dict, custom=False) -> Value:
-    """Appends the calls of a layer, which a `custom` layer may call, to `calls`.
-
-    A `training` that a custom layer passes is kept; one inside a Keras model is not.
-    """
+def _trace(calls: list, layer, args: tuple, kwargs: dict, inside=False) -> Value:
+    """Appends the calls of a layer, which may stand inside a custom one, to `calls`."""
     mode = kwargs.get("training")
 
-    def applied(inner, custom=custom):
+    def operation_fn(inner, inside=inside):
         def call(*args, **kwargs):
-            passed = {k: x for k, x in kwargs.items() if x is not None or not custom}
-            outer = training_argument(inner, mode)
-            kwargs = outer | passed if custom else passed | outer
-            return _trace(calls, inner, args, kwargs, custom)
+            kwargs = _with_mode(inner, kwargs, mode, inside)
+            return _trace(calls, inner, args, kwargs, inside)
 
         return call
 
     if _is_plain(layer, "sequential"):
         (value,) = args
         for inner in layer.layers:
-            value = applied(inner)(value)
+            value = operation_fn(inner)(value)
         return value
     if _is_plain(layer, "functional"):
-        inputs = keras.tree.flatten(args)
-        outputs = layer._run_through_graph(inputs, operation_fn=applied)
-        return _single_output(keras.tree.flatten(outputs), layer)
-    if _contains_derivative_layers(layer):
-        applied = functools.partial(applied, custom=True)
-        outputs = _graph_of(layer, args)._run_through_graph(args, operation_fn=applied)
-        return _single_output(keras.tree.flatten(outputs), layer)
-    output = _output(layer, args, kwargs)
-    calls.append(Call(layer, args, kwargs, output, mode if custom else None))
-    return output
+        if len(layer.inputs) != 1:
+            reason = f"has {len(layer.inputs)} inputs: it receives one image"
+            raise UnsupportedLayer(reason, layer)
+        graph, inputs = layer, keras.tree.flatten(args)
+    elif _contains_derivative_layers(layer):
+        graph, inputs = _graph_of(layer, args, kwargs)
+        operation_fn = functools.partial(operation_fn, inside=True)
+    else:
+        output = _output(layer, args, kwargs)
+        calls.append(Call(layer, args, kwargs, output, mode if inside else None))
+        return output
+    outputs = graph._run_through_graph(inputs, operation_fn=operation_fn)
+    return _single_output(keras.tree.flatten(outputs), layer)
+
+
+def _with_mode(layer, kwargs: dict, mode: bool | None, inside: bool) -> dict:
+    """The arguments of a call; a custom layer decides on the mode of its parts."""
+    outer = training_argument(layer, mode)
+    if inside:
+        return outer | {name: x for name, x in kwargs.items() if x is not None}
+    if kwargs.get("training") is False:  # Keras records a default, too: no decision
+        kwargs = {name: x for name, x in kwargs.items() if name != "training"}
+    return kwargs | outer
 
 
 def _single_output(values: list, layer) -> Any:
     if len(values) != 1:
-        raise UnsupportedLayer(
-            f"has {len(values)} outputs: concatenate them, and split what "
-            "`ScaleChannels` returns",
-            layer,
-        )
+        advice = "concatenate them, and split what `ScaleChannels` returns"
+        raise UnsupportedLayer(f"has {len(values)} outputs: {advice}", layer)
     return values[0]
 
 
@@ -156,14 +163,46 @@ def _contains_derivative_layers(layer) -> bool:
     return any(map(is_derivative_layer, layer._flatten_layers()))
 
 
-def _graph_of(layer, args: tuple):
-    """The function that a custom layer computes, from its `call` on symbolic inputs."""
+def _graph_of(layer, args: tuple, kwargs: dict) -> tuple[keras.Function, list[Value]]:
+    """What a custom layer computes, from its `call` on symbolic inputs; its inputs."""
+    leaves = keras.tree.flatten((args, kwargs))
+    values = [leaf for leaf in leaves if isinstance(leaf, Value)]
+
+    def traced(**mode) -> keras.Function:
+        symbols = {v: keras.KerasTensor(v.tensor.shape, v.tensor.dtype) for v in values}
+        given, named = keras.tree.map_structure(
+            lambda x: symbols[x] if isinstance(x, Value) else x, (args, kwargs)
+        )
+        return keras.Function([*symbols.values()], layer.call(*given, **named | mode))
+
+    decided = "training" in kwargs or not _takes_training(layer)
+    modes = [{}] if decided else [{"training": m} for m in (None, True, False)]
     try:
-        inputs = [keras.KerasTensor(x.tensor.shape, x.tensor.dtype) for x in args]
-        return keras.Function(inputs, layer.call(*inputs))
+        graph, *others = (traced(**mode) for mode in modes)
     except Exception as error:
         reason = f"applies Gaussian derivative layers and cannot be traced ({error})"
         raise UnsupportedLayer(reason, layer) from error
+    if any(_operations(other) != _operations(graph) for other in others):
+        fault = "computes something else in training"
+    elif _has_constants(graph):
+        fault = "has an operation on weights, constants or random numbers alone"
+    else:
+        return graph, [*dict.fromkeys(values)]
+    raise UnsupportedLayer(f"{fault}: put that into a layer of its own", layer)
+
+
+def _operations(graph: keras.Function) -> list:
+    """Its layers, and the kinds of its other operations."""
+    layers = keras.layers.Layer
+    return [op if isinstance(op, layers) else type(op) for op in graph.operations]
+
+
+def _has_constants(graph: keras.Function) -> bool:
+    """Whether an operation has an argument that was computed without the inputs."""
+    nodes = itertools.chain(*graph._nodes_by_depth.values())
+    arguments = [(node.arguments.args, node.arguments.kwargs) for node in nodes]
+    leaves = keras.tree.flatten(arguments)
+    return any(ops.is_tensor(x) and not isinstance(x, keras.Variable) for x in leaves)
 
 
 def _output(layer, args: tuple, kwargs: dict) -> Value:
@@ -175,7 +214,7 @@ def _output(layer, args: tuple, kwargs: dict) -> Value:
     given = keras.tree.map_structure(tensor, (args, kwargs))
     is_layer = isinstance(layer, keras.layers.Layer)
     if is_layer:
-        layer._assert_input_compatibility(given[0])
+        layer._assert_input_compatibility(given[0] or next(iter(given[1].values())))
     output = layer.compute_output_spec(*given[0], **given[1])
     output = _single_output(keras.tree.flatten(output), layer)
     leaves = keras.tree.flatten((args, kwargs))
@@ -188,8 +227,12 @@ def _output(layer, args: tuple, kwargs: dict) -> Value:
 
 def training_argument(layer, training: bool | None) -> dict:
     """The argument `training`, if it is known and the layer's `call` has one."""
-    takes = "training" in inspect.signature(layer.call).parameters
-    return {"training": training} if takes and training is not None else {}
+    given = training is not None and _takes_training(layer)
+    return {"training": training} if given else {}
+
+
+def _takes_training(layer) -> bool:
+    return "training" in inspect.signature(layer.call).parameters
 
 
 def _is_plain(layer, kind: str) -> bool:

@@ -9,6 +9,7 @@ least: in half precision, differences of rounded values would be off by up to 10
 """
 
 import operator
+from functools import partial
 from typing import Any
 
 from keras import ops
@@ -126,10 +127,8 @@ def _jet(layer, sigma, dtype) -> Any:
     jet = layer.depthwise_kernel if layer.separable else layer.kernel
     jet = ops.cast(jet, dtype)
     counts, orders = ([f(a) for a in layer.indices] for f in (multinomial, sum))
-    counts, orders, sigma = (
-        ops.convert_to_tensor(x, dtype) for x in (counts, orders, sigma)
-    )
-    factors = counts * ops.power(sigma, orders)
+    tensor = partial(ops.convert_to_tensor, dtype=dtype)
+    factors = tensor(counts) * ops.power(tensor(sigma), tensor(orders))
     return jet * ops.reshape(factors, (-1,) + (1,) * (len(jet.shape) - 1))
 
 
@@ -146,10 +145,9 @@ def _with_bias(layer, y):
 def with_activity_loss(layer, maps: list) -> list:
     """Adds the activity loss, as `Layer.__call__` would, and returns the maps."""
     if layer.activity_regularizer is not None:
-        for x in maps:
-            loss = layer.activity_regularizer(x)
-            count = ops.cast(ops.shape(x)[0], loss.dtype)
-            layer.add_loss(ops.divide_no_nan(loss, count))
+        loss = sum(layer.activity_regularizer(x) for x in maps)
+        count = sum(ops.shape(x)[0] for x in maps)
+        layer.add_loss(ops.divide_no_nan(loss, ops.cast(count, loss.dtype)))
     return maps
 
 

@@ -38,7 +38,7 @@ def _called(call: Call, inputs: dict, training: bool | None, scales: Group = ())
     args, kwargs = keras.tree.map_structure(argument, (call.args, call.kwargs))
     training = call.training_mode(training)
     if _normalizes_a_map(call):
-        (output,) = normalized_jointly(call.layer, [args[0]], training)
+        (output,) = normalized_jointly(call.layer, [inputs[call.maps[0]]], training)
         return output
     kwargs |= training_argument(call.layer, training)
     if scales and call.takes_sigma0:
@@ -47,7 +47,7 @@ def _called(call: Call, inputs: dict, training: bool | None, scales: Group = ())
 
 
 def _normalizes_a_map(call: Call) -> bool:
-    one = len(call.args) == 1 and not call.inputs[1:]
+    one = len(call.inputs) == 1  # without a mask
     return one and call.output.is_map and normalizes(call.layer)
 
 
@@ -103,23 +103,23 @@ class _GridEvaluation:
         middle = self.plan.middles(call, targets)
         first = partial(self._convolved, block.conv1, grids, middle)
         second = partial(self._convolved, block.conv2, middle, targets)
-        skip = self._at_points(value, targets, self.plan.groups)
+        skip = self._at_points(value, targets)
         training = call.training_mode(self.training)
         return residual(block, self.values[value], skip, first, second, training)
 
     def _any_layer(self, call: Call):
         gives_map = call.output.is_map
         first = next(value for value in call.maps if not value.on_pixels)
-        # Scores must not see the padding of a common grid.
-        groups = self.plan.groups if gives_map else self.plan.per_scale
-        targets = self._grids(call.output if gives_map else first, groups)
-        inputs = {value: self._at_points(value, targets, groups) for value in call.maps}
+        targets = self._grids(call.output if gives_map else first)
+        inputs = {value: self._at_points(value, targets) for value in call.maps}
         if _normalizes_a_map(call):
             maps = [self._to_data_format(x) for x in inputs[call.maps[0]]]
             training = call.training_mode(self.training)
             maps = normalized_jointly(call.layer, maps, training)
             return [self._to_channels_last(x) for x in maps]
-        inputs |= {v: self._parts(v, groups) for v in call.inputs if not v.is_map}
+        inputs |= {
+            value: self._parts(value) for value in call.inputs if not value.is_map
+        }
         outputs = [
             self._call_channels_last(call, {v: parts[k] for v, parts in inputs.items()})
             for k in range(len(targets))
@@ -132,40 +132,27 @@ class _GridEvaluation:
         output = _called(call, inputs, self.training)
         return self._to_channels_last(output) if call.output.is_map else output
 
-    def _grids(self, value: Value, groups: list[Group] | None = None) -> list[Grid]:
-        return self.plan.grids(value, self.spatial, groups or self.plan.groups)
+    def _grids(self, value: Value) -> list[Grid]:
+        return self.plan.grids(value, self.spatial)
 
-    def _parts(self, value: Value, groups: list[Group]) -> list:
+    def _parts(self, value: Value) -> list:
         """A vector, such as scores, split by group of scale channels."""
-        parts = iter(ops.split(self.values[value], len(self.plan.scales)))
-        return [ops.concatenate([next(parts) for _ in group]) for group in groups]
+        return ops.split(self.values[value], len(self.plan.groups))
 
-    def _at_points(self, value: Value, targets: list[Grid], groups) -> list:
+    def _at_points(self, value: Value, targets: list[Grid]) -> list:
         x = self.values[value]
         if value.on_pixels:
             network = self.plan.network
             x = ops.cast(x, network.source.tensor.dtype)
             sample = partial(sampled, x, boundary=network.boundary)
-            return list(map(sample, targets, groups))
-        grids = self._grids(value)
-        if groups != self.plan.groups:
-            x, grids = self._per_scale(x, grids)
-        return list(map(at_points, x, grids, targets))
-
-    def _per_scale(self, maps: list, grids: list[Grid]) -> tuple[list, list[Grid]]:
-        """The map and the grid of each scale channel by itself."""
-        parts = [
-            (part, grid)
-            for x, grid, group in zip(maps, grids, self.plan.groups, strict=True)
-            for part in ops.split(x, len(group))
-        ]
-        return [part for part, _ in parts], [grid for _, grid in parts]
+            return list(map(sample, targets, self.plan.groups))
+        return list(map(at_points, x, self._grids(value), targets))
 
     def _at_pixels(self, value: Value):
-        maps, grids = self._per_scale(self.values[value], self._grids(value))
+        step, maps = self.plan.step(value), self.values[value]
         maps = [
-            interpolated(x, self.spatial, 1 / (grid.step * sigma0))
-            for x, grid, sigma0 in zip(maps, grids, self.plan.scales, strict=True)
+            interpolated(x, self.spatial, 1 / (step * sigma0))
+            for x, sigma0 in zip(maps, self.plan.scales, strict=True)
         ]
         return self._to_data_format(ops.concatenate(maps))
 

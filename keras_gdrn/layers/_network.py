@@ -36,11 +36,9 @@ class Network:
         self._check(on_grids=density is not None)
         for call in self.calls:
             if call.convolutions:
-                sigma, most, maps = call.layer.sigma, max(scales), call.maps[0]
-                where = (
-                    f"layer {call.layer.name!r} has {sigma:g}, times sigma0={most:g}"
-                )
-                check_reach(most * sigma, self.positions(maps), where)
+                name, sigma, most = call.layer.name, call.layer.sigma, max(scales)
+                where = f"layer {name!r} has {sigma:g}, times sigma0={most:g}"
+                check_reach(most * sigma, self.positions(call.maps[0]), where)
 
     @property
     def boundary(self) -> str:
@@ -68,7 +66,10 @@ class Network:
         ours = [layer for layer in layers if isinstance(layer, _PACKAGE_LAYERS)]
         for layer in ours:
             if layer.data_format != ours[0].data_format:
-                raise UnsupportedLayer("has another data format than the first", layer)
+                reason = (
+                    f"has data_format={layer.data_format!r}, {ours[0].name!r} another"
+                )
+                raise UnsupportedLayer(reason, layer)
         return ours[0].data_format if ours else "channels_last"
 
     def _check(self, on_grids: bool) -> None:

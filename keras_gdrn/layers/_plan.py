@@ -16,7 +16,6 @@ from typing import Any
 
 import keras
 
-from keras_gdrn.layers._backends import computes_on_gpu
 from keras_gdrn.layers._calls import Call, UnsupportedLayer, Value, maps_before_pooling
 from keras_gdrn.layers._grid import Grid, covering
 from keras_gdrn.layers._network import ON_PIXELS, Network
@@ -44,8 +43,8 @@ class Plan:
         whole_maps = before_pooling or network.result.is_map
         windows = None if whole_maps else receptive_field
         self.uses_windows = windows is not None
-        self.per_scale = [scales] if self.uses_windows else [(s,) for s in scales]
-        self.groups = self._grouped()
+        # Equal windows are one batch; whole maps differ in size.
+        self.groups = [scales] if self.uses_windows else [(s,) for s in scales]
         self._windows: dict[Value, Grid] = {}
         self._middles: dict[Value, Grid] = {}  # between the convolutions of blocks
         if windows is not None:
@@ -56,29 +55,7 @@ class Plan:
         """Between the points of a map, in units of the initial scale."""
         return self._sigma[value] / self.density
 
-    def _grouped(self) -> list[Group]:
-        """Groups scale channels that are evaluated in one batch.
-
-        With windows these are all. Without, on a GPU, neighbors share the grid of the
-        finest one if this adds at most a sixth to all points: time grows with the
-        number of operations there, and on a CPU with that of the points.
-        """
-        groups = list(self.per_scale)
-        others = filter(self.network.looks_around, self.calls)
-        if not computes_on_gpu() or any(call.output.is_map for call in others):
-            return groups  # a map would depend on points beyond the image
-
-        def points(group: Group) -> list[float]:
-            return [scale ** (2 - self.network.rank) for scale in group]
-
-        most = sum(points(self.scales)) / 6
-        for k in reversed(range(len(groups) - 1)):
-            both = groups[k] + groups[k + 1]
-            if len(both) * max(points(both)) - sum(points(both)) <= most:
-                groups[k : k + 2] = [both]
-        return groups
-
-    def grids(self, value: Value, spatial, groups: list[Group]) -> list[Grid]:
+    def grids(self, value: Value, spatial) -> list[Grid]:
         """Grids of a map, one for each group of scale channels; none of the pixels.
 
         Where maps are no windows, they depend on the sizes of the images.
@@ -87,7 +64,7 @@ class Plan:
             return []
         if self.uses_windows:
             return [self._windows[value]]
-        return [covering(spatial, min(group), self.step(value)) for group in groups]
+        return [covering(spatial, sigma0, self.step(value)) for sigma0 in self.scales]
 
     def middles(self, call: Call, targets: list[Grid]) -> list[Grid]:
         """Grids of the map between the two convolutions of a residual block."""
@@ -99,11 +76,13 @@ class Plan:
         others = filter(self.network.looks_around, self.calls)
         for call in others if None not in spatial else []:
             value = call.output if call.output.is_map else call.maps[0]
-            for grid in self.grids(value, spatial, self.per_scale):
+            for grid in self.grids(value, spatial):
                 self._check_on(grid, call)
 
     def _check_on(self, grid: Grid, call: Call) -> None:
         def tensor(leaf) -> Any:
+            if isinstance(leaf, keras.Variable):
+                return keras.KerasTensor(leaf.shape, leaf.dtype)
             if not isinstance(leaf, Value) or not leaf.is_map:
                 return getattr(leaf, "tensor", leaf)
             shape, axis = [None, *grid.sizes], self.network.channel_axis

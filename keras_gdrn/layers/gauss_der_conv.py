@@ -139,7 +139,8 @@ class GaussDerConv(keras.layers.Layer):
         if channels is None:
             raise ValueError(
                 "The number of channels must be known when the layer is built. "
-                f"Received: input_shape={tuple(input_shape)}"
+                f"Received: input_shape={tuple(input_shape)}, "
+                f"data_format={self.data_format!r}"
             )
         _, *spatial = sizes
         check_reach(self.sigma, spatial)
@@ -173,9 +174,8 @@ class GaussDerConv(keras.layers.Layer):
         x = ops.cast(inputs, self.compute_dtype)
         if self.data_format == "channels_first":
             x = ops.moveaxis(x, 1, -1)
-        y = self.convolved(x, sigma0)
-        y = ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
-        return self.activation(y)
+        y = self.activation(self.convolved(x, sigma0))
+        return ops.moveaxis(y, -1, 1) if self.data_format == "channels_first" else y
 
     def convolved(self, x, sigma0=(1.0,)):
         """As `call`, with the channels last, and without activation."""

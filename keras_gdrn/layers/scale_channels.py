@@ -80,6 +80,8 @@ class ScaleChannels(keras.layers.Layer):
                 f"Received: network={network!r} of type {type(network).__name__}"
             )
         self.network = network
+        if not self.trainable:
+            network.trainable = False
         self.sigma0 = check_sigma0(sigma0)
         given = {"density": density, "receptive_field": receptive_field}
         self.density, self.receptive_field = (

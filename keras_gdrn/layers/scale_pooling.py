@@ -1,7 +1,7 @@
 import keras
 from keras import ops
 
-from keras_gdrn._checks import check_choice, is_number
+from keras_gdrn._checks import check_choice, check_number, is_number
 from keras_gdrn.layers._arguments import check_options
 from keras_gdrn.layers._backends import lowest, maximum, single_or_double
 
@@ -51,9 +51,11 @@ class ScalePooling(keras.layers.Layer):
             )
         self.mode = check_choice("mode", mode, MODES)
         self.dropout = float(dropout)
+        if seed is not None:
+            check_number("seed", seed, whole=True)
         self.seed = seed if seed is None else int(seed)
         if dropout > 0:
-            self.seed_generator = keras.random.SeedGenerator(seed)
+            self.seed_generator = keras.random.SeedGenerator(self.seed)
 
     def build(self, input_shape):
         if len(input_shape) < 3:

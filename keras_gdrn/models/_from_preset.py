@@ -17,7 +17,12 @@ from keras_gdrn.layers.scale_pooling import MODES as SCALE_POOLINGS
 from keras_gdrn.layers.spatial_selection import MODES as SPATIAL_SELECTIONS
 from keras_gdrn.models._architectures import ARCHITECTURES
 from keras_gdrn.models._card import FILE, README, Card, read_card, write_card
-from keras_gdrn.models._graph import count_parameters, only_layer, replace_layers
+from keras_gdrn.models._graph import (
+    count_parameters,
+    image_shape,
+    only_layer,
+    replace_layers,
+)
 from keras_gdrn.models._preprocess import Preprocess
 from keras_gdrn.models._transfer import (
     with_classes,
@@ -140,6 +145,7 @@ def save_to_preset(
     (None, 3)
     """
     on_hub = str(preset).startswith(HUB)
+    image_shape(model)  # or an error that names what it must be
     # Without the optimizer.
     model = keras.Model(model.input, model.output, name=model.name)
     with tempfile.TemporaryDirectory() as temporary:
@@ -203,7 +209,7 @@ def _loaded(preset: str | os.PathLike) -> keras.Model:
     if not path.exists():
         hint = ""
         if preset in ARCHITECTURES:
-            hint = f" `architecture({preset!r})` builds that network, untrained."
+            hint = f" `architecture({preset!r})` builds an untrained one."
         raise ValueError(
             f"`preset` must be one of {names}, a folder of `save_to_preset`, a .keras "
             f"file or hf://user/name.{hint or did_you_mean(preset, names)} "

@@ -165,6 +165,7 @@ def with_preprocess(model: keras.Model, preprocess: Preprocess) -> keras.Model:
     'preprocess'
     """
     image = image_like(model)
+    preprocess = type(preprocess).from_config(preprocess.get_config())  # not yet built
     if any(isinstance(layer, Preprocess) for layer in model.layers):
         return replace_layers(
             model, lambda x: preprocess if isinstance(x, Preprocess) else x

@@ -45,6 +45,11 @@ class Crossentropy(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         classes = y_pred.shape[-1]
+        if len(y_true.shape) == 2 and y_true.shape[-1] not in (None, 1, classes):
+            raise ValueError(
+                "Labels must be (batch,), (batch, 1) or one-hot (batch, "
+                f"{classes}). Received: labels of shape {tuple(y_true.shape)}"
+            )
         if len(y_true.shape) < 2 or y_true.shape[-1] != classes:
             labels = ops.cast(ops.reshape(y_true, (-1,)), "int32")
             y_true = ops.one_hot(labels, classes, dtype=y_pred.dtype)
@@ -57,6 +62,18 @@ class Crossentropy(keras.losses.Loss):
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+
+@keras.saving.register_keras_serializable(package="keras_gdrn")
+class AdamW(keras.optimizers.AdamW):
+    """Keras' AdamW without decay of biases, normalization and learned scales.
+
+    Keras forgets what is not decayed when it saves an optimizer.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.exclude_from_weight_decay(var_names=NOT_DECAYED)
 
 
 @dataclass(frozen=True)
@@ -113,13 +130,11 @@ class Recipe:
 
     def optimizer(self, steps_per_epoch: int) -> keras.optimizers.Optimizer:
         """AdamW with the learning rate schedule, for epochs of this many steps."""
-        optimizer = keras.optimizers.AdamW(
+        return AdamW(
             self.schedule(steps_per_epoch),
             weight_decay=self.weight_decay,
             epsilon=1e-8,  # that of the authors' framework; Keras has 1e-7
         )
-        optimizer.exclude_from_weight_decay(var_names=NOT_DECAYED)
-        return optimizer
 
     def schedule(
         self, steps_per_epoch: int

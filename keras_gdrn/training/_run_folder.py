@@ -80,8 +80,13 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
     file, text = folder / SETTINGS, json.dumps(settings, indent=2, default=plain)
     folder.mkdir(parents=True, exist_ok=True)
     if not file.exists():
-        if any(not path.name.startswith("partial") for path in folder.iterdir()):
-            raise FileExistsError(f"{folder} holds files that are not of such a run.")
+        names = sorted(path.name for path in folder.iterdir())
+        others = [name for name in names if not name.startswith("partial")]
+        if others:
+            raise FileExistsError(
+                f"{folder} holds files that are not of such a run: choose another "
+                f"folder. Received: {', '.join(others[:3])}"
+            )
         write_text(file, f"{text}\n")
     try:
         recorded = json.loads(file.read_text(encoding="utf-8"))

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import keras_tuner
 import numpy as np
 
-from keras_gdrn._checks import check_choice, is_number
-from keras_gdrn.layers.scale_pooling import MODES
+from keras_gdrn._checks import check_choice, check_number, is_number, is_positive
+from keras_gdrn.layers.scale_pooling import MODES as SCALE_POOLINGS
+from keras_gdrn.layers.spatial_selection import MODES as SPATIAL_SELECTIONS
 from keras_gdrn.models import ARCHITECTURES, SIX_SCALES
 from keras_gdrn.training import RECIPES
 
@@ -78,7 +79,7 @@ class SearchSpace:
     blocks: tuple[int, ...] = (4, 6, 8)
     stem_width: tuple[int, ...] = (24, 48)
     width: tuple[int, ...] = (24, 32, 48, 64, 128, 192, 256)
-    scale_pooling: tuple[str, ...] = MODES
+    scale_pooling: tuple[str, ...] = SCALE_POOLINGS
     spatial_selection: tuple[str, ...] = ("center", "max")
     zero_order: tuple[bool, ...] = (False, True)
     separable_share: tuple[float, ...] = (0.0, 0.5)
@@ -104,9 +105,14 @@ class SearchSpace:
                     f"Received: {name}={values!r}"
                 )
         for mode in self.scale_pooling:
-            check_choice("scale_pooling", mode, MODES)
-        lowest, highest = self.sigma0_range
-        if not 0 < lowest <= highest or min(self.sigma0_spacing) <= 1:
+            check_choice("scale_pooling", mode, SCALE_POOLINGS)
+        for mode in self.spatial_selection:
+            check_choice("spatial_selection", mode, SPATIAL_SELECTIONS)
+        for blocks in self.blocks:
+            check_number("blocks", blocks, whole=True)
+        ends = self.sigma0_range
+        positive = len(ends) == 2 and all(map(is_positive, ends)) and ends[0] <= ends[1]
+        if not positive or min(self.sigma0_spacing) <= 1:
             raise ValueError(
                 "`sigma0_range` must be a positive lowest and highest σ_0, and "
                 "`sigma0_spacing` must be above 1. Received: sigma0_range="

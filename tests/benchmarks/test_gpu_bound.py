@@ -118,7 +118,7 @@ def test_counts_are_printed_and_recorded(gpu, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", command)
     bound.main()
     (groups, batch), text = made[0], capsys.readouterr().out
-    assert (len(groups), batch) == (3, 24)  # six scale channels
+    assert (len(groups), batch) == (6, 24)
     assert f"{name}, 24 images: 8 kernels" in text and "DIFFERS" not in text
     assert "product, gemm fusion" in text or "copy" in text
     counts = json.loads(record.read_text(encoding="utf-8"))["counts"][name]

@@ -1,11 +1,14 @@
 """Accuracies of networks whose answers are known, by each way to them."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_gdrn.evaluation import scale_generalization, scale_selection_histogram
+from keras_gdrn.models import Preprocess, with_preprocess
 from tests.evaluation._known import CLASSES, X, Y, images, network, sized
 
 each_way = pytest.mark.parametrize(
@@ -91,6 +94,10 @@ def test_images_of_8_bits_and_endless_data(evaluate):
     for found in (X.astype("uint8"), 255 * X):
         with pytest.warns(UserWarning, match=message):
             evaluate(network(), {1: (found, Y)})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            bytes_too = with_preprocess(network(), Preprocess())
+            evaluate(bytes_too, {1: (X.astype("uint8"), Y)})
     tf = pytest.importorskip("tensorflow")
     data = tf.data.Dataset.from_tensors((X, Y)).repeat()
     with pytest.raises(ValueError, match=r"size factor 1: .* without end"):
@@ -101,7 +108,7 @@ def test_images_of_8_bits_and_endless_data(evaluate):
 @pytest.mark.parametrize(
     ("after", "message"),
     [
-        (lambda scores: scores * float("nan"), "not all finite"),
+        (lambda scores: scores * float("nan"), "must be finite"),
         (keras.layers.Reshape((1, 3)), r"Received: an output of shape \(7, 1, 3"),
         (lambda scores: scores[:, :1], r"two or more classes. .*shape \(7, 1\)"),
     ],

@@ -14,7 +14,6 @@ from keras_gdrn.layers import (
     GaussDerResidualBlock,
     ScaleChannels,
     SpatialSelection,
-    _plan,
 )
 from keras_gdrn.layers._convolution import (
     VARIANCE,
@@ -247,17 +246,13 @@ def test_statistics_are_those_of_all_channels_together():
     assert_near(bn.moving_variance, variance, 1e-4)
 
 
-def test_a_score_is_of_the_image_alone(monkeypatch):
-    """The maps of 2 are as large as those of 1, twice the image: a mean shows it."""
-    monkeypatch.setattr(_plan, "computes_on_gpu", lambda: True)
+def test_a_score_is_of_its_own_scale():
+    """Two convolutions look beyond the edges, and a mean sees all positions."""
     shape, images = (20, 20, 2), drawn(2, 20, 20, 2)
-    conv = GaussDerConv(3, 1.0, activation="relu", use_bias=False)
-    pooled = keras.Sequential(
-        [keras.Input(shape), conv, layers.GlobalAveragePooling2D()]
-    )
-    scales = (0.5, 1.0, 2.0)
-    together = built(pooled, shape, scales=scales)
-    assert together.plan.groups == [(0.5,), (1.0, 2.0)]
+    convs = [GaussDerConv(3, sigma, activation="relu") for sigma in (1.0, 1.3)]
+    parts = [keras.Input(shape), *convs, layers.GlobalAveragePooling2D()]
+    pooled = keras.Sequential(parts)
+    together = built(pooled, shape, scales=(0.5, 1.0, 2.0))
     alone = channels(pooled, [2.0])
     assert_near(numpy(together(images))[:, 2], numpy(alone(images))[:, 0], 1e-5)
 
@@ -268,12 +263,45 @@ def test_activity_regularizer_is_of_the_activated_maps(selection):
     options = {"activation": "relu", "activity_regularizer": "l2"}
     conv = GaussDerConv(3, 1.0, **options)
     apart = GaussDerConv(3, 1.0), layers.ReLU(), layers.ActivityRegularization(l2=0.01)
-    ours = built(network(shape, conv, selection=selection), shape)
-    theirs = built(network(shape, *apart, selection=selection), shape)
-    theirs.set_weights(ours.get_weights())
-    ours(images), theirs(images)
-    losses = [float(numpy(sum(layer.losses))) for layer in (ours, theirs)]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5) and losses[0] > 0
+    ours, theirs = (network(shape, *of, selection=selection) for of in ([conv], apart))
+    weights = built(ours, shape).get_weights()
+
+    def loss(of, *scales):
+        layer = built(of, shape, scales=scales)
+        layer.set_weights(weights)
+        layer(images)
+        return float(numpy(sum(layer.losses)))
+
+    fine, coarse = loss(ours, 0.7), loss(ours, 1.4)
+    assert coarse == pytest.approx(loss(theirs, 1.4), rel=1e-5)
+    assert abs(fine / coarse - 1) > 0.01
+    assert loss(ours, 0.7, 1.4) == pytest.approx((fine + coarse) / 2, rel=1e-5)
+
+
+def test_what_is_frozen_stays_frozen():
+    normalization = layers.BatchNormalization()
+    channel = network((9, 9, 2), GaussDerConv(3, 1.0), normalization)
+    layer = channels(channel, trainable=False)
+    before = [numpy(weight) for weight in layer.weights]
+    layer(drawn(2, 9, 9, 2), training=True)
+    assert not layer.trainable_weights
+    for weight, old in zip(layer.weights, before, strict=True):
+        np.testing.assert_array_equal(numpy(weight), old)
+
+
+def test_an_activation_over_channels_is_of_channels_wherever_they_are():
+    images, found = drawn(2, 9, 8, 2), []
+    for data_format in ("channels_last", "channels_first"):
+        options = {"activation": "softmax", "data_format": data_format}
+        conv = GaussDerConv(3, 1.0, **options)
+        first = data_format == "channels_first"
+        x = np.moveaxis(images, -1, 1) if first else images
+        conv.build(x.shape)
+        conv.set_weights(found[0][0] if found else conv.get_weights())
+        y = numpy(conv(x))
+        found.append((conv.get_weights(), np.moveaxis(y, 1, -1) if first else y))
+    assert_near(found[1][1], found[0][1], 1e-6)
+    assert_near(found[0][1].sum(-1), np.ones((2, 9, 8)), 1e-6)
 
 
 class Channel(keras.Model):
@@ -349,11 +377,11 @@ def test_windows_are_those_of_the_influence():
     assert layer.plan.groups == [SCALES]  # all channels in one batch
     maps = [call for call in layer.plan.calls if call.convolutions]
     for k, call in enumerate(maps[:-1]):
-        (grid,) = layer.plan.grids(call.output, None, [SCALES])
+        (grid,) = layer.plan.grids(call.output, None)
         variance = sum(2 * s**2 for s in sigmas[k + 1 :]) + 2 * 1.3 ** (2 * 4)
         assert grid.halves == (int(np.ceil(6.0 * np.sqrt(variance) / grid.step)),) * 2
         if call.convolutions == 2:
-            (before,) = layer.plan.grids(call.maps[0], None, [SCALES])
+            (before,) = layer.plan.grids(call.maps[0], None)
             (middle,) = layer.plan.middles(call, [grid])
             reaches = [of.halves[0] * of.step for of in (before, middle, grid)]
             assert reaches == sorted(reaches, reverse=True)
@@ -393,6 +421,10 @@ class Composite(layers.Layer):
         self.conv = GaussDerConv(3, 1.2)
         self.normalization = layers.BatchNormalization()
 
+    def build(self, input_shape):
+        self.conv.build(input_shape)
+        self.normalization.build(self.conv.compute_output_shape(input_shape))
+
     def call(self, inputs, training=None):
         x = self.normalization(self.conv(inputs), training=training)
         return keras.ops.relu(x) * 2.0
@@ -403,6 +435,114 @@ class Frozen(Composite):
 
     def call(self, inputs, training=None):
         return self.normalization(self.conv(inputs), training=False)
+
+
+class Gated(Composite):
+    """Applies a function of a weight of its own."""
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.gate = self.add_weight(shape=(3,), name="gate")
+
+    def call(self, inputs):
+        return self.conv(inputs) * keras.ops.sigmoid(self.gate)
+
+
+class Scaled(Gated):
+    """Applies the weight itself."""
+
+    def call(self, inputs):
+        return self.conv(inputs) * self.gate
+
+
+class Noisy(Composite):
+    def __init__(self):
+        super().__init__()
+        self.seed = keras.random.SeedGenerator(0)
+
+    def call(self, inputs):
+        return self.conv(inputs) + keras.random.normal((3,), seed=self.seed)
+
+
+class SometimesTwice(Composite):
+    """Does something else in training, whatever the default of the argument."""
+
+    def call(self, inputs, training=False):
+        x = self.conv(inputs)
+        return x * 2.0 if training else x
+
+
+class Chosen(Composite):
+    """Has a list of inputs, and an option."""
+
+    def build(self, input_shape):
+        super().build(input_shape[0])
+
+    def call(self, inputs, first=True, training=False):
+        x, other = inputs if first else reversed(inputs)
+        return self.normalization(self.conv(x), training=training) + other
+
+
+@pytest.mark.parametrize("density", (1.0, None))
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [
+        (Gated, "on weights, constants or random numbers alone"),
+        (Noisy, "on weights, constants or random numbers alone"),
+        (SometimesTwice, "something else in training"),
+    ],
+)
+def test_what_a_trace_cannot_follow_is_refused(layer, reason, density):
+    shape = (17, 17, 2)
+    with pytest.raises(ValueError, match=f"type {layer.__name__} .*{reason}"):
+        built(network(shape, layer()), shape, density=density)
+
+
+@pytest.mark.parametrize("density", (1.0, None))
+def test_a_weight_of_ones_own_is_followed(density):
+    shape, images, own = (17, 17, 2), drawn(2, 17, 17, 2), Scaled()
+    layer = built(network(shape, own), shape, density=density)
+    before = numpy(layer(images))
+    own.gate.assign(2 * own.gate)
+    assert_near(layer(images), 2 * before, 1e-5)
+
+
+def test_a_layer_may_be_called_by_keyword():
+    shape, images = (17, 17, 2), drawn(2, 17, 17, 2)
+    own, x = layers.BatchNormalization(), keras.Input(shape)
+    parts = GaussDerConv(3, 1.2), GaussDerConv(2, 1.5), SpatialSelection()
+    first, second, last = parts
+    named = keras.Model(x, last(second(own(inputs=first(x)))))
+    expected = built(network(shape, first, own, second), shape)
+    found = channels(named)
+    for training in (False, True):
+        moving = own.get_weights()
+        y = found(images, training=training)
+        own.set_weights(moving)
+        assert_near(y, expected(images, training=training), 1e-6)
+
+
+def test_a_network_has_one_input():
+    one, two = keras.Input((9, 9, 2)), keras.Input((9, 9, 2))
+    both = keras.Model([one, two], SpatialSelection()(GaussDerConv(3, 1.0)(one + two)))
+    with pytest.raises(ValueError, match="has 2 inputs: it receives one image"):
+        channels(both).build((None, 9, 9, 2))
+
+
+@pytest.mark.parametrize("training", (False, True))
+@pytest.mark.parametrize("first", (False, True))
+def test_inputs_in_a_list_and_options_of_ones_own_layer(first, training):
+    shape, images, own = (17, 17, 2), drawn(2, 17, 17, 2), Chosen()
+    x = image = keras.Input(shape)
+    both = [GaussDerConv(3, 1.0)(x), GaussDerConv(3, 1.5)(x)]
+    chosen = built(
+        keras.Model(image, SpatialSelection()(own(both, first=first))), shape
+    )
+    convolved, other = both if first else reversed(both)
+    x = own.normalization(own.conv(convolved)) + other
+    plain = channels(keras.Model(image, SpatialSelection()(x)))
+    expected = plain(images, training=training)
+    assert_near(chosen(images, training=training), expected, 1e-5)
 
 
 @pytest.mark.parametrize("density", (1.0, None))

@@ -52,6 +52,13 @@ def test_is_the_formula_and_dropout_is_off_in_inference(mode):
         assert dropping(x, training=True).shape == expected.shape
 
 
+def test_the_seed_is_an_integer_of_any_kind():
+    assert ScalePooling(dropout=0.3, seed=np.int64(3)).get_config()["seed"] == 3
+    for seed in (2.7, "a", -1):
+        with pytest.raises(ValueError, match=f"`seed` must be .*seed={seed!r}"):
+            ScalePooling(seed=seed)
+
+
 # Dropout. Averaging one-hot channels shows which were kept: 1/N each.
 
 

@@ -75,7 +75,12 @@ def test_in_front_of_any_network():
     plain = keras.Sequential(layers)
     known = with_preprocess(plain, Preprocess(["cat"]))
     np.testing.assert_allclose(known(BYTES), plain(UNIT), rtol=1e-4, atol=1e-6)
-    again = with_preprocess(known, Preprocess(["dog"]))
+    dog = Preprocess(["dog"])
+    with_preprocess(
+        keras.Sequential([keras.Input((2, 1)), keras.layers.Flatten()]), dog
+    )
+    again = with_preprocess(known, dog)
+    np.testing.assert_allclose(again(BYTES), plain(UNIT), rtol=1e-4, atol=1e-6)
     names = [x.class_names for x in again.layers if isinstance(x, Preprocess)]
     assert names == [("dog",)]
     for other in (known, again):

@@ -18,6 +18,7 @@ from keras_gdrn.models import (
     from_preset,
     gauss_der_resnet,
     only_layer,
+    save_to_preset,
     scale_channel,
     with_classes,
     with_input_shape,
@@ -141,6 +142,7 @@ REFUSED = [
     (lambda: from_preset("imagenet"), r"one of \['cifar10.*preset='imagenet'"),
     (lambda: from_preset("stl10"), r"`architecture\('stl10'\)` builds.*preset='stl10'"),
     (lambda: from_preset(bare(), scale_dropout=0.1), "`ScalePooling`.*dropout': 0.1"),
+    (lambda: save_to_preset(unbuilt(), "pets"), FUNCTIONAL),
     (lambda: from_preset("hf://me/pets"), "huggingface_hub"),  # is not installed
 ]
 

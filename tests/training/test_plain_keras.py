@@ -6,7 +6,6 @@ import pytest
 from keras import ops
 
 from keras_gdrn.data import rescaled
-from keras_gdrn.layers import _plan
 from keras_gdrn.models import gauss_der_resnet
 from keras_gdrn.training import Crossentropy, Recipe
 from tests.training._small import network
@@ -108,10 +107,9 @@ def test_labels_of_unknown_shape():
         ("float32", {"separable_blocks": 1, "trainable_sigma": True}),
     ],
 )
-def test_a_step_is_the_same_when_xla_compiles_it(policy, options, monkeypatch):
+def test_a_step_is_the_same_when_xla_compiles_it(policy, options):
     """As Keras does on a GPU; in float16 with a scaled loss."""
     keras.config.set_dtype_policy(policy)
-    monkeypatch.setattr(_plan, "computes_on_gpu", lambda: True)
     model = gauss_der_resnet((16, 16, 1), 3, [4, 6], 1.3, [0.5, 0.7, 1.0], **options)
     before, loss = model.get_weights(), keras.losses.SparseCategoricalCrossentropy(True)
     random = np.random.default_rng(0)

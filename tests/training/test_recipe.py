@@ -22,9 +22,14 @@ def test_learning_rate_rises_and_falls_along_half_a_cosine(warmup, risen):
     np.testing.assert_allclose(fall, 1e-5 + (0.01 - 1e-5) * share, rtol=1e-4)
 
 
-def test_weights_decay_but_not_biases():
+@pytest.mark.parametrize("saved", [False, True])
+def test_weights_decay_but_not_biases(saved):
+    """Also where a compiled model was saved and loaded."""
     recipe = Recipe(10, 8, learning_rate=0.1, weight_decay=0.5)
     optimizer = recipe.optimizer(steps_per_epoch=1000)
+    if saved:
+        config = keras.optimizers.serialize(optimizer)
+        optimizer = keras.optimizers.deserialize(config)
     assert optimizer.epsilon == 1e-8  # that of the authors' framework
     names = ["kernel", "bias", "gamma", "beta", "log_sigma"]
     variables = [keras.Variable(np.ones(3), name=name) for name in names]
@@ -41,6 +46,12 @@ def test_labels_are_smoothed():
     expected = np.log(np.exp(scores).sum()) - (target * scores).sum()
     found = Recipe(1, 8).loss()(np.eye(4, dtype="float32")[:1], scores)
     np.testing.assert_allclose(float(found), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (1, 5), (5, 2)])
+def test_labels_of_a_wrong_width(shape):
+    with pytest.raises(ValueError, match=r"one-hot \(batch, 10\).*shape \(\d, \d\)"):
+        Recipe(1, 8).loss()(np.ones(shape, "float32"), np.zeros((5, 10), "float32"))
 
 
 # Tables training-parameters and pre-training-parameters: epochs, batch size,

@@ -95,9 +95,13 @@ def test_sets_that_are_none():
     for name, value in (("ratio", ()), ("order", 2)):
         with pytest.raises(ValueError, match=rf"`{name}` must be a tuple or.*={value}"):
             SearchSpace(**{name: value})
-    for name, value in (("sigma0_range", (2.0, 1.0)), ("sigma0_spacing", (1.0,))):
+    ranges = [("sigma0_range", ends) for ends in ((2.0, 1.0), (1.0,), ("a", "b"))]
+    for name, value in (*ranges, ("sigma0_spacing", (1.0,))):
         with pytest.raises(ValueError, match=re.escape(f"{name}={value}")):
             SearchSpace(**{name: value})
+    for name, value in (("spatial_selection", "centre"), ("blocks", -1)):
+        with pytest.raises(ValueError, match=re.escape(f"{name}={value!r}")):
+            SearchSpace(**{name: (value,)})
 
 
 @pytest.mark.parametrize("side", [8, 24, 28, 32, 64, 96])
