@@ -103,10 +103,10 @@ def _trace(calls: list, layer, args: tuple, kwargs: dict, inside=False) -> Value
             value = operation_fn(inner)(value)
         return value
     if _is_plain(layer, "functional"):
-        if len(layer.inputs) != 1:
-            reason = f"has {len(layer.inputs)} inputs: it receives one image"
-            raise UnsupportedLayer(reason, layer)
         graph, inputs = layer, keras.tree.flatten(args)
+        if len(inputs) != len(layer.inputs):
+            reason = f"has {len(layer.inputs)} inputs, and receives {len(inputs)}"
+            raise UnsupportedLayer(reason, layer)
     elif _contains_derivative_layers(layer):
         graph, inputs = _graph_of(layer, args, kwargs)
         operation_fn = functools.partial(operation_fn, inside=True)

@@ -117,9 +117,7 @@ class _GridEvaluation:
             training = call.training_mode(self.training)
             maps = normalized_jointly(call.layer, maps, training)
             return [self._to_channels_last(x) for x in maps]
-        inputs |= {
-            value: self._parts(value) for value in call.inputs if not value.is_map
-        }
+        inputs |= {v: self._parts(v) for v in call.inputs if not v.is_map}
         outputs = [
             self._call_channels_last(call, {v: parts[k] for v, parts in inputs.items()})
             for k in range(len(targets))

@@ -56,7 +56,7 @@ class GaussDerConv(keras.layers.Layer):
         separable: Whether to learn one filter per channel, then mix channels.
         trainable_sigma: Whether σ is learned, from the initial value `sigma`.
         boundary: `"zero"` outside the image, or `"symmetric"` (half-sample mirror).
-        epsilon: Relative tolerance of wide kernels, in (0, 1).
+        epsilon: Relative tolerance of wide kernels on the pixels, in (0, 1).
         activation: Activation function, its name, or `None`.
         use_bias: Whether a bias is added.
         data_format: `"channels_last"`, `"channels_first"`, or `None` for Keras' own

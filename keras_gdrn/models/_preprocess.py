@@ -16,10 +16,10 @@ EXTENSIONS = ("zero", "mirror")
 class Preprocess(keras.layers.Layer):
     """Rescales images with values of 0 to 255 or of 0 to 1 to values of 0 to 1.
 
-    An image with a value above 1.5 is divided by 255. (Its dtype does not count, as
-    Keras makes floating-point numbers of all inputs.) An image of neither range, such
-    as a standardized one, becomes NaN, and so do its scores. An image with only 0 and 1
-    counts as one of 0 to 1.
+    The values of an image decide, not its dtype. It is divided by 255 if it has whole
+    numbers up to 255, or other values of which the largest is 8 or more. An image with
+    only 0 and 1 counts as one of 0 to 1. An image of neither range, such as a
+    standardized one, becomes NaN, and so do its scores.
 
     The layer also keeps what `classify` must know about the network: names of classes,
     size of objects, and what surrounds an image. They are saved with the network.

@@ -60,12 +60,15 @@ class Batches:
     ):
         self.source: Any = source
         self.is_stream = isinstance(source, BatchStream)
-        self.size, self.shape, self.classes = size, tuple(model_shape[1:]), classes
+        self.shape, self.classes = tuple(model_shape[1:]), classes
         self.devices, self.augmentation, self.seed = devices, augmentation, seed
         self.name = "validation_data" if augmentation is None else "data"
         self.jitter = augmentation is not None and any(augmentation.jitter)
-        self.weight = None  # of an image, if batches are padded
-        self.steps = self.source.steps if self.is_stream else self._steps_and_weight()
+        if self.is_stream:
+            self.size, self.steps, self.weight = size, self.source.steps, None
+        else:
+            trains, count = augmentation is not None, len(self.source)
+            self.size, self.steps, self.weight = _division(count, size, devices, trains)
         self.shapes = self._checked_shapes()
 
     def batch(self, number: int) -> Batch:
@@ -109,23 +112,6 @@ class Batches:
         random = generator((self.seed, epoch), step + 1)
         numbers = random.random((len(images), NUMBERS))
         return augmented(images, numbers, self.augmentation), targets, *weights
-
-    def _steps_and_weight(self) -> int:
-        """The number of steps; also sets the batch size and the weight of an image."""
-        count, devices = len(self.source), self.devices
-        if self.augmentation is None or devices == 1:
-            full, rest = divmod(count, self.size)
-            filled = full * (self.size + -self.size % devices) + rest + -rest % devices
-            self.weight = filled / count if filled > count else None
-            return math.ceil(count / self.size)
-        size = min(self.size, count)
-        if size < devices:
-            raise ValueError(
-                "`recipe.batch_size` and the number of images must be at least the "
-                f"number of devices. Received: {size} on {devices} devices"
-            )
-        self.size = size - size % devices
-        return count // self.size
 
     def _checked_shapes(self) -> list[tuple]:
         """The shape of each part of a batch, whose size may vary.
@@ -204,3 +190,22 @@ def _prefetched(batches: Batches, first: int) -> Iterator[Batch]:
             waiting.append(pool.submit(batches.batch, number))
             if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
+
+
+def _division(
+    count: int, size: int, devices: int, trains: bool
+) -> tuple[int, int, float | None]:
+    """The size of a batch, the number of steps and, if padded, an image's weight."""
+    if devices == 1 or not trains:
+        full, rest = divmod(count, size)
+        filled = full * (size + -size % devices) + rest + -rest % devices
+        weight = filled / count if filled > count else None
+        return size, math.ceil(count / size), weight
+    size = min(size, count)
+    if size < devices:
+        raise ValueError(
+            "`recipe.batch_size` and the number of images must be at least the number "
+            f"of devices. Received: {size} on {devices} devices"
+        )
+    size -= size % devices
+    return size, count // size, None

@@ -14,6 +14,7 @@ from keras_gdrn.layers import (
     GaussDerResidualBlock,
     ScaleChannels,
     SpatialSelection,
+    _network,
 )
 from keras_gdrn.layers._convolution import (
     VARIANCE,
@@ -522,11 +523,17 @@ def test_a_layer_may_be_called_by_keyword():
         assert_near(y, expected(images, training=training), 1e-6)
 
 
-def test_a_network_has_one_input():
-    one, two = keras.Input((9, 9, 2)), keras.Input((9, 9, 2))
-    both = keras.Model([one, two], SpatialSelection()(GaussDerConv(3, 1.0)(one + two)))
-    with pytest.raises(ValueError, match="has 2 inputs: it receives one image"):
-        channels(both).build((None, 9, 9, 2))
+def test_a_network_has_one_input_and_a_model_inside_may_have_two():
+    shape, images = (9, 9, 2), drawn(2, 9, 9, 2)
+    one, two = keras.Input(shape), keras.Input(shape)
+    both = keras.Model([one, two], GaussDerConv(3, 1.0)(one + 2 * two))
+    with pytest.raises(ValueError, match="has 2 inputs, and receives 1"):
+        channels(both).build((None, *shape))
+    image = keras.Input(shape)
+    inside = keras.Model(image, SpatialSelection()(both([image, 3 * image])))
+    conv = both.layers[-1]
+    plain = network(shape, layers.Rescaling(7.0), conv)
+    assert_near(channels(inside)(images), channels(plain)(images), 1e-5)
 
 
 @pytest.mark.parametrize("training", (False, True))
@@ -613,8 +620,15 @@ def test_squeeze_and_excitation_weighs_each_channel_by_its_own(selection):
         assert_near(scores[:, k], np.stack(alone), 1e-5)
 
 
-def test_many_skip_connections_are_planned_at_once():
+def test_many_skip_connections_are_planned_at_once(monkeypatch):
     """Not twice as long for each of them."""
+    asked, is_pointwise = [], _network.Network.is_pointwise
+
+    def counting(self, call):
+        asked.append(call)
+        return is_pointwise(self, call)
+
+    monkeypatch.setattr(_network.Network, "is_pointwise", counting)
     shape = (16, 16, 1)
     x = image = keras.Input(shape)
     x = GaussDerConv(2, 1.0)(x)
@@ -622,6 +636,7 @@ def test_many_skip_connections_are_planned_at_once():
         x = layers.Add()([x, layers.ReLU()(x)])
     channel = keras.Model(image, SpatialSelection("center")(GaussDerConv(2, 1.4)(x)))
     channels(channel).build((None, *shape))
+    assert 80 <= len(asked) <= 800  # for 80 layers
 
 
 def test_images_may_be_integers():
