@@ -145,7 +145,7 @@ def _with_bias(layer, y):
 def with_activity_loss(layer, maps: list) -> list:
     """Adds the activity loss, as `Layer.__call__` would, and returns the maps."""
     if layer.activity_regularizer is not None:
-        loss = sum(layer.activity_regularizer(x) for x in maps)
+        loss: Any = sum(layer.activity_regularizer(x) for x in maps)
         count = sum(ops.shape(x)[0] for x in maps)
         layer.add_loss(ops.divide_no_nan(loss, ops.cast(count, loss.dtype)))
     return maps
