@@ -125,7 +125,7 @@ def windows() -> Figure:
         first, late = (
             (CANVAS - 1) / 2 + sigma0 * grid.step * np.arange(-half, half + 1)
             for value in (maps[0], maps[-2])
-            for grid in channels.plan.grids(value, None, [])
+            for grid in channels.plan.grids(value, None)
             for half in grid.halves[:1]
         )
         ends = first[[0, 0, -1, -1, 0]], first[[0, -1, -1, 0, 0]]

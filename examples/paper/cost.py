@@ -85,13 +85,13 @@ def operations(experiment: Experiment, stage: Stage) -> float:
     shape = (*canvas(experiment, stage), experiment.network.input_shape[-1])
     # What does not matter here would make a network another.
     alike = {"scale_pooling": "max", "scale_dropout": 0.0, "boundary": "zero"}
-    alike |= {"head_initializer": "positive", "epsilon": 1e-3, "sigma0": (1.0,)}
+    alike |= {"head_initializer": "positive", "epsilon": 1e-3, "sigma0": tuple(scales)}
     alike = dataclasses.replace(experiment.network, **alike, input_shape=shape)
-    return _operations(alike, tuple(scales), experiment.plain)
+    return _operations(alike, experiment.plain)
 
 
 @functools.cache
-def _operations(of: Architecture, scales: tuple[float, ...], plain: bool) -> float:
+def _operations(of: Architecture, plain: bool) -> float:
     """Weights times positions, forward and twice backward; two for each."""
     model = _model(of, plain)
     if plain:
@@ -104,15 +104,14 @@ def _operations(of: Architecture, scales: tuple[float, ...], plain: bool) -> flo
         return 6 * sum(
             _weights(layer) * _coefficients(layer, scale, of.input_shape[:2])
             for layer in layers
-            for scale in scales
+            for scale in of.sigma0
         )
     total = 0.0
     for call in channels.plan.calls:
         if call.convolutions:
-            each = of.input_shape[:2], [(scale,) for scale in scales]
-            grids = channels.plan.grids(call.output, *each)
+            grids = channels.plan.grids(call.output, of.input_shape[:2])
             each = [math.prod(grid.sizes) for grid in grids]
-            total += _weights(call.layer) * sum(each) * len(scales) / len(each)
+            total += _weights(call.layer) * sum(each) * len(of.sigma0) / len(each)
     return 6 * total
 
 
@@ -134,7 +133,7 @@ def _coefficients(layer: keras.Layer, scale: float, sizes: tuple[int, ...]) -> i
 
 @functools.cache
 def _model(of: Architecture, plain: bool) -> keras.Model:
-    stage = Stage("counted", None, (1.0,))
+    stage = Stage("counted", None, of.sigma0)
     of_one = Experiment("counted", "cifar10", of, (stage,), plain=plain)
     return network(of_one, stage.sigma0, seed=0)
 
@@ -157,7 +156,7 @@ def _rate(is_on_grids: bool) -> float:
         start = time.perf_counter()
         model.train_on_batch(images, labels)
         seconds.append(time.perf_counter() - start)
-    return TIMED_BATCH * _operations(of, of.sigma0, False) / min(seconds[2:])
+    return TIMED_BATCH * _operations(of, False) / min(seconds[2:])
 
 
 @functools.cache

@@ -620,6 +620,21 @@ def test_squeeze_and_excitation_weighs_each_channel_by_its_own(selection):
         assert_near(scores[:, k], np.stack(alone), 1e-5)
 
 
+@pytest.mark.parametrize("selection", ("center", "max"))
+def test_points_are_as_far_apart_as_scales(selection):
+    """And half as far before a maximum; a finer layer that follows needs its points."""
+    channel = scale_channel((90, 90, 1), 4, [3] * 4, 1.3, spatial_selection=selection)
+    finer = GaussDerConv(2, 2.0), GaussDerConv(2, 1.0), GaussDerConv(2, 4.0)
+    for of, sigmas in (
+        (channel, 1.3 ** np.arange(5)),
+        (network((90, 90, 1), *finer, selection=selection), np.array([1.0, 1.0, 4.0])),
+    ):
+        plan = built(of, (90, 90, 1), density=2.0).plan
+        steps = [plan.step(call.output) for call in plan.calls if call.convolutions]
+        sigmas[-1] /= 2 if selection == "max" else 1
+        np.testing.assert_allclose(steps, sigmas / 2)
+
+
 def test_many_skip_connections_are_planned_at_once(monkeypatch):
     """Not twice as long for each of them."""
     asked, is_pointwise = [], _network.Network.is_pointwise
