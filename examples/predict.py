@@ -23,9 +23,12 @@ from keras_gdrn.visualization import size_label
 def main() -> None:
     options = parse()
     model, errors = from_preset(options.model), []
-    if options.side:
-        extension = options.extension or "mirror"
-        known = Preprocess(options.classes or (), options.side, extension)
+    if options.side or options.classes or options.extension:
+        own = [layer for layer in model.layers if isinstance(layer, Preprocess)]
+        own = own[0] if own else Preprocess()
+        names = options.classes or own.class_names
+        side = options.side or own.object_size
+        known = Preprocess(names, side, options.extension or own.extension)
         model = with_preprocess(model, known)
     for path in options.images:
         try:
@@ -53,13 +56,10 @@ def parse() -> argparse.Namespace:
     add("images", nargs="+", help="image files")
     add("--object-size", type=positive(float), help="in pixels; by default the image's")
     add("--side", type=positive(int), help="pixels of an image in training")
-    add("--classes", nargs="+", help="names of the classes, with --side")
-    text = "of images, with --side; by default mirror"
+    add("--classes", nargs="+", help="names of the classes")
+    text = "of images; by default the network's own, or mirror"
     add("--extension", choices=("zero", "mirror"), help=text)
-    options = parser.parse_args()
-    if (options.classes or options.extension) and not options.side:
-        parser.error("--classes and --extension need --side")
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

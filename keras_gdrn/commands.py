@@ -127,11 +127,11 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
     Args:
         figure: A `matplotlib.figure.Figure`.
-        path: The file, which is replaced; its suffix is the format.
+        path: The file, which is replaced; its suffix is the format, by default PNG.
 
     Example:
 
     >>> save_figure(plot_scale_generalization(results), Path("runs/curve.png"))
     """
     with atomic_write(path) as partial:
-        figure.savefig(partial)
+        figure.savefig(partial, format=path.suffix[1:] or "png")

@@ -69,7 +69,9 @@ def _as_pixels(image: Any, channels: int) -> np.ndarray:
         pixels = np.asarray(image)
         if image.mode.startswith("I;16") or (image.mode == "I" and pixels.max() > 255):
             pixels = (pixels // 257).clip(0, 255).astype("uint8")
-        image = Image.fromarray(_as_bytes(pixels))
+        else:
+            pixels = _as_bytes(pixels)
+        image = Image.fromarray(pixels)
     if image.mode.endswith("A") or "transparency" in image.info:
         image = image.convert("RGBA")
         background = Image.new("RGBA", image.size, "white")

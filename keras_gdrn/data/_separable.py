@@ -1,12 +1,12 @@
 """One matrix for the rows and one for the columns, applied to stacks of images."""
 
 import sys
-from math import ceil, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
-# Values computed at a time in NumPy (16 MB), so that intermediates stay small.
+# Values read or computed at a time in NumPy: 16 MB, unless one image has more.
 CHUNK = 2**21
 
 
@@ -27,7 +27,7 @@ def apply_matrices(images: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
         return tf.cast(_multiply(tf, images, rows, columns), "float32")
     shape = (len(images), len(rows), len(columns), images.shape[-1])
     result = np.empty(shape, "float32")
-    count = ceil(CHUNK / prod(shape[1:]))
+    count = max(1, CHUNK // max(prod(shape[1:]), prod(images.shape[1:])))
     for start in range(0, len(images), count):
         chunk = images[start : start + count].astype("float64")
         result[start : start + count] = _multiply(np, chunk, rows, columns)

@@ -129,6 +129,16 @@ def test_only_what_is_on_the_canvas_is_computed(extension):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+def test_few_images_are_in_memory_as_float64():
+    """Where they shrink, too."""
+    images = np.zeros((200, 400, 400, 1), "uint8")  # 256 MB as float64
+    tracemalloc.start()
+    imresize(images, 1 / 16)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2**26
+
+
 @pytest.mark.parametrize(
     "function",
     [

@@ -40,6 +40,12 @@ def test_all_kinds_of_pixels(tmp_path, mode, channels):
     np.testing.assert_array_equal(found > 128, np.dstack([HALF > 128] * channels))
 
 
+def test_dark_images_of_16_bits_stay_dark(tmp_path):
+    pixels = np.array([[0, 200, 300, 511]], "uint16")
+    Image.fromarray(pixels).save(tmp_path / "dark.png")
+    assert read_image(tmp_path / "dark.png", 1).max() <= 1
+
+
 BLACK = b"\0" + b"\xff" * 255
 
 

@@ -190,6 +190,14 @@ def test_names_and_size_can_be_options(predict, tmp_path):
     assert predict("plain.keras", path, *options) == predict("known.keras", path)
 
 
+def test_what_the_network_knows_stays_where_no_option_says_otherwise(predict, tmp_path):
+    path = write_image(tmp_path / "one.png", value=150)
+    expected = predict("known.keras", path)
+    assert predict("known.keras", path, "--side", 12) == expected
+    renamed = predict("known.keras", path, "--classes", "night", "day")
+    assert renamed == expected.replace("dark", "night").replace("bright", "day")
+
+
 def test_the_other_files_go_on(predict, tmp_path, capsys):
     (tmp_path / "text.png").write_text("no image")
     good = [write_image(tmp_path / f"{n}.png") for n in (1, 2)]

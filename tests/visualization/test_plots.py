@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from keras_gdrn.commands import save_figure
 from keras_gdrn.evaluation import ScaleGeneralization, ScaleSelectionHistogram
 from keras_gdrn.visualization import (
     markdown_table,
@@ -222,3 +223,10 @@ def test_missing_matplotlib_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match="`viz`"):
         plot_scale_generalization({"a": curve(1.0)})
+
+
+def test_a_figure_without_a_suffix_is_a_png(tmp_path):
+    figure = plot_basis_kernels([1.0])
+    save_figure(figure, tmp_path / "curves")
+    assert [file.name for file in tmp_path.iterdir()] == ["curves"]
+    assert (tmp_path / "curves").read_bytes().startswith(b"\x89PNG")
