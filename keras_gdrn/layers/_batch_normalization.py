@@ -92,8 +92,7 @@ def _in_parts(normalization, maps: list) -> tuple[list, Any, Any]:
     average = ops.mean(sums, axis=1)
     if normalization.synchronized:  # over replicas too
         average, _ = ops.moments(sums, [1], synchronized=True)
-    of_images = ops.cast(ops.size(sums), average.dtype)
-    # Integers of 32 bits would overflow.
+    of_images = ops.cast(ops.size(sums), average.dtype)  # int32 may overflow
     values = 2 * sum(ops.cast(ops.size(x), average.dtype) for x in maps)
     mean, square = ops.unstack(average * of_images / values)
     variance = ops.maximum(square - ops.square(mean), 0.0)

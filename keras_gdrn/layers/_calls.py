@@ -14,6 +14,7 @@ from keras_gdrn.layers.gauss_der_residual_block import GaussDerResidualBlock
 from keras_gdrn.layers.spatial_selection import SpatialSelection
 
 _CONVOLUTIONS = {GaussDerConv: 1, GaussDerResidualBlock: 2}
+_CONSTANT = object()  # an argument that was computed without the inputs
 
 
 class UnsupportedLayer(ValueError):
@@ -165,8 +166,7 @@ def _contains_derivative_layers(layer) -> bool:
 
 def _graph_of(layer, args: tuple, kwargs: dict) -> tuple[keras.Function, list[Value]]:
     """What a custom layer computes, from its `call` on symbolic inputs; its inputs."""
-    leaves = keras.tree.flatten((args, kwargs))
-    values = [leaf for leaf in leaves if isinstance(leaf, Value)]
+    values = [x for x in keras.tree.flatten((args, kwargs)) if isinstance(x, Value)]
 
     def traced(**mode) -> keras.Function:
         symbols = {v: keras.KerasTensor(v.tensor.shape, v.tensor.dtype) for v in values}
@@ -178,31 +178,36 @@ def _graph_of(layer, args: tuple, kwargs: dict) -> tuple[keras.Function, list[Va
     decided = "training" in kwargs or not _takes_training(layer)
     modes = [{}] if decided else [{"training": m} for m in (None, True, False)]
     try:
-        graph, *others = (traced(**mode) for mode in modes)
+        graphs = [traced(**mode) for mode in modes]
     except Exception as error:
         reason = f"applies Gaussian derivative layers and cannot be traced ({error})"
         raise UnsupportedLayer(reason, layer) from error
-    if any(_operations(other) != _operations(graph) for other in others):
+    steps, *others = map(_steps, graphs)
+    if any(other != steps for other in others):
         fault = "computes something else in training"
-    elif _has_constants(graph):
+    elif any(_CONSTANT in arguments for _, arguments in steps):
         fault = "has an operation on weights, constants or random numbers alone"
     else:
-        return graph, [*dict.fromkeys(values)]
+        return graphs[0], [*dict.fromkeys(values)]
     raise UnsupportedLayer(f"{fault}: put that into a layer of its own", layer)
 
 
-def _operations(graph: keras.Function) -> list:
-    """Its layers, and the kinds of its other operations."""
-    layers = keras.layers.Layer
-    return [op if isinstance(op, layers) else type(op) for op in graph.operations]
+def _steps(graph: keras.Function) -> list[tuple]:
+    """Each layer, or kind of operation, with its arguments except `training`."""
+    steps = []
+    for node in itertools.chain(*graph._nodes_by_depth.values()):
+        operation, given = node.operation, node.arguments
+        named = {k: x for k, x in given.kwargs.items() if k != "training"}
+        is_layer = isinstance(operation, keras.layers.Layer)
+        leaves = map(_comparable, keras.tree.flatten((given.args, named)))
+        steps.append((operation if is_layer else type(operation), [*leaves]))
+    return steps
 
 
-def _has_constants(graph: keras.Function) -> bool:
-    """Whether an operation has an argument that was computed without the inputs."""
-    nodes = itertools.chain(*graph._nodes_by_depth.values())
-    arguments = [(node.arguments.args, node.arguments.kwargs) for node in nodes]
-    leaves = keras.tree.flatten(arguments)
-    return any(ops.is_tensor(x) and not isinstance(x, keras.Variable) for x in leaves)
+def _comparable(leaf) -> Any:
+    if ops.is_tensor(leaf) and not isinstance(leaf, keras.Variable):
+        return _CONSTANT
+    return leaf if isinstance(leaf, (int, float, str)) else None
 
 
 def _output(layer, args: tuple, kwargs: dict) -> Value:

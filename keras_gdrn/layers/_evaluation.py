@@ -47,8 +47,7 @@ def _called(call: Call, inputs: dict, training: bool | None, scales: Group = ())
 
 
 def _normalizes_a_map(call: Call) -> bool:
-    one = len(call.inputs) == 1  # without a mask
-    return one and call.output.is_map and normalizes(call.layer)
+    return len(call.inputs) == 1 and call.output.is_map and normalizes(call.layer)
 
 
 def evaluate_on_grids(plan: Plan, images, training: bool | None):

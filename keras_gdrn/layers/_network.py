@@ -66,9 +66,7 @@ class Network:
         ours = [layer for layer in layers if isinstance(layer, _PACKAGE_LAYERS)]
         for layer in ours:
             if layer.data_format != ours[0].data_format:
-                reason = (
-                    f"has data_format={layer.data_format!r}, {ours[0].name!r} another"
-                )
+                reason = f"has data_format={layer.data_format!r}, unlike the first"
                 raise UnsupportedLayer(reason, layer)
         return ours[0].data_format if ours else "channels_last"
 

@@ -139,8 +139,7 @@ class GaussDerConv(keras.layers.Layer):
         if channels is None:
             raise ValueError(
                 "The number of channels must be known when the layer is built. "
-                f"Received: input_shape={tuple(input_shape)}, "
-                f"data_format={self.data_format!r}"
+                f"Received: input_shape={tuple(input_shape)}, {self.data_format}"
             )
         _, *spatial = sizes
         check_reach(self.sigma, spatial)

@@ -473,6 +473,13 @@ class SometimesTwice(Composite):
         return x * 2.0 if training else x
 
 
+class SometimesLarger(Composite):
+    """The same operation, by another number."""
+
+    def call(self, inputs, training=None):
+        return self.conv(inputs) * (2.0 if training else 1.0)
+
+
 class Chosen(Composite):
     """Has a list of inputs, and an option."""
 
@@ -491,6 +498,7 @@ class Chosen(Composite):
         (Gated, "on weights, constants or random numbers alone"),
         (Noisy, "on weights, constants or random numbers alone"),
         (SometimesTwice, "something else in training"),
+        (SometimesLarger, "something else in training"),
     ],
 )
 def test_what_a_trace_cannot_follow_is_refused(layer, reason, density):
